@@ -1,4 +1,4 @@
-//! The backend every command that serves or makes calls lives in: a store, the operations, the dispatcher.
+//! The backend that commands serve from or call into: the store, the operations and the dispatcher.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,52 +13,72 @@ use panpan_surfaces::identity::Tokens;
 use panpan_upstream::mcp::{DEFINITION_EXTENSION, McpError, McpOperations, McpUpstream};
 
 use crate::config::Config;
+use crate::log::warn;
 use crate::sources::{LoadError, Loaded, SourceCalls, Sources};
 use crate::store::{Store, StoreAddress};
-use crate::terminal::warn;
 
-/// How often counts are handed to the store, and old outcomes are forgotten.
-const TEND: Duration = Duration::from_secs(2);
+/// How often metrics are written to the store, and expired outcomes deleted.
+const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(2);
 
-/// How long calls that hold a key may go on when everything else has ended, unless told otherwise.
+/// How long keyed calls may continue after a command is done, for commands without that setting.
 pub(crate) const DRAIN: Duration = Duration::from_secs(30);
 
-/// How long an MCP server is waited for before the others are served without it.
-const SERVER_PATIENCE: Duration = Duration::from_secs(10);
+/// How long to wait for the tools of an MCP server before the other operations are served without them.
+const TOOLS_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A store, the dispatcher over it, and what its operations come from.
+/// The store, the dispatcher and the sources of its operations.
 #[derive(Debug)]
 pub(crate) struct Backend {
     store: Store,
     dispatcher: Dispatcher,
     servers: Vec<McpUpstream>,
-    /// How calls to each server are made.
+    /// The call settings of each server.
     calls: Vec<SourceCalls>,
-    given: Mutex<Given>,
+    sources: Mutex<SourceOperations>,
 }
 
-/// Which MCP servers are asked.
+/// A selection of MCP servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Whom {
-    /// All of them.
+pub(crate) enum ServerSet {
     All,
-    /// Those that have not answered yet.
+    /// Those whose tools are not known yet.
     Missing,
 }
 
-/// What the sources gave when they were last asked.
+/// How many operations are served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct OperationCounts {
+    /// From services and MCP servers.
+    pub(crate) from_sources: usize,
+    pub(crate) built_in: usize,
+}
+
+/// The operations that the sources had when they were last read.
 #[derive(Debug, Default)]
-struct Given {
+struct SourceOperations {
     described: Loaded,
-    /// The operations of each server; `None` until it has answered.
-    served: Vec<Option<McpOperations>>,
+    servers: Vec<ServerTools>,
+}
+
+/// The tools of one MCP server.
+#[derive(Debug, Default)]
+struct ServerTools {
+    /// `None` until the server has listed its tools.
+    operations: Option<McpOperations>,
+    /// Whether its program could not be started.
+    cannot_start: bool,
+}
+
+/// Why the tools of a server are not available.
+struct Unavailable {
+    reason: String,
+    cannot_start: bool,
 }
 
 impl Backend {
-    /// Opens the store, of whatever size, and registers the program's own operations: for commands that
-    /// end soon.
+    /// Opens a store of any size, with the built-in operations only: for short commands.
     pub(crate) fn open(address: &StoreAddress) -> anyhow::Result<Self> {
-        let store = opened(address, u64::MAX)?;
+        let store = open_store(address, u64::MAX)?;
         Self::with(
             store,
             Loaded::default(),
@@ -68,13 +88,13 @@ impl Backend {
         )
     }
 
-    /// Opens the store and registers the program's own operations and those of the descriptions. No MCP
-    /// server is started before it is asked what it offers.
+    /// Opens the store, with the built-in operations and those of the described services. MCP servers are not
+    /// started before [`Self::refresh_tools`].
     pub(crate) fn open_with(config: &Config) -> anyhow::Result<Self> {
         let sources = &config.sources;
         let (described, servers) = (sources.load()?, sources.upstreams()?);
-        warn_of_blocked(&described);
-        let store = opened(&config.store, config.store_bytes())?;
+        warn_about_blocked(&described);
+        let store = open_store(&config.store, config.store_bytes())?;
         Self::with(
             store,
             described,
@@ -91,12 +111,12 @@ impl Backend {
         calls: Vec<SourceCalls>,
         settings: Settings,
     ) -> anyhow::Result<Self> {
-        let given = Given {
-            served: servers.iter().map(|_| None).collect(),
+        let sources = SourceOperations {
+            servers: servers.iter().map(|_| ServerTools::default()).collect(),
             described,
         };
-        given.misfits(&store)?;
-        let registry = given.registry(&store)?;
+        sources.check_overlays(&store)?;
+        let registry = sources.registry(&store)?;
         let ports = Ports::system(store.outcomes.clone());
         let dispatcher = Dispatcher::with_settings(registry, ports, settings);
         Ok(Self {
@@ -104,108 +124,130 @@ impl Backend {
             dispatcher,
             servers,
             calls,
-            given: Mutex::new(given),
+            sources: Mutex::new(sources),
         })
     }
 
-    /// Reads the descriptions again and serves what they give now; calls under way end as they began.
+    /// Reads the described services again and serves them. Calls in flight keep the old definitions.
     pub(crate) fn reload(&self, sources: &Sources) -> anyhow::Result<()> {
         let described = sources.load()?;
-        warn_of_blocked(&described);
-        let mut given = self.given();
-        let before = std::mem::replace(&mut given.described, described);
-        let fitting = given.misfits(&self.store);
-        match fitting
+        warn_about_blocked(&described);
+        let mut current = self.sources();
+        let before = std::mem::replace(&mut current.described, described);
+        let checked = current.check_overlays(&self.store);
+        match checked
             .map_err(Into::into)
-            .and_then(|()| given.registry(&self.store))
+            .and_then(|()| current.registry(&self.store))
         {
             Ok(registry) => self.dispatcher.replace(registry),
             Err(error) => {
-                given.described = before;
+                current.described = before;
                 return Err(error);
             }
         }
         Ok(())
     }
 
-    /// Asks MCP servers what they offer, all of them or those that have not answered yet, and serves that.
-    /// One that does not answer keeps the operations it had.
-    pub(crate) async fn ask_servers(&self, whom: Whom) -> anyhow::Result<()> {
-        let asked: Vec<bool> = match whom {
-            Whom::All => self.servers.iter().map(|_| true).collect(),
-            Whom::Missing => self.given().served.iter().map(Option::is_none).collect(),
+    /// Asks MCP servers for their tools and serves them. A server that does not answer keeps its tools.
+    pub(crate) async fn refresh_tools(&self, set: ServerSet) -> anyhow::Result<()> {
+        let selected: Vec<bool> = match set {
+            ServerSet::All => self.servers.iter().map(|_| true).collect(),
+            ServerSet::Missing => {
+                let sources = self.sources();
+                let servers = sources.servers.iter();
+                servers.map(|it| it.operations.is_none()).collect()
+            }
         };
-        let answers = self.servers.iter().zip(asked);
-        let answers = join_all(answers.map(|(server, asked)| answer(server, asked))).await;
-        if answers.iter().all(Option::is_none) {
-            return Ok(());
-        }
-        let mut given = self.given();
-        for (at, answer) in answers.into_iter().enumerate() {
-            if let Some(answer) = answer {
-                self.take_up(&mut given, at, answer);
+        let selected = self.servers.iter().zip(selected).enumerate();
+        let selected = selected.filter(|(_, (_, is_selected))| *is_selected);
+        let fetched = selected.map(async |(index, (server, _))| (index, fetch_tools(server).await));
+        let mut any_fetched = false;
+        let fetched = join_all(fetched).await;
+        let mut sources = self.sources();
+        for (index, tools) in fetched {
+            match tools {
+                Ok(operations) => {
+                    self.accept_tools(&mut sources, index, operations);
+                    any_fetched = true;
+                }
+                Err(unavailable) => {
+                    sources.servers[index].cannot_start = unavailable.cannot_start;
+                    let (namespace, reason) = (self.servers[index].namespace(), unavailable.reason);
+                    warn(&format!("MCP server {namespace} is unavailable: {reason}"));
+                }
             }
         }
-        // A server that changed its tools must not end the service of what is still there.
-        if let Err(misfits) = given.misfits(&self.store) {
-            warn(&misfits.to_string());
+        if !any_fetched {
+            return Ok(());
         }
-        self.dispatcher.replace(given.registry(&self.store)?);
+        // A server that changed its tools must not stop the other operations.
+        if let Err(error) = sources.check_overlays(&self.store) {
+            warn(&error.to_string());
+        }
+        self.dispatcher.replace(sources.registry(&self.store)?);
         Ok(())
     }
 
-    /// Takes up what a server offers, unless that contradicts what there is: what one server calls its
-    /// tools must not end the service of all others.
-    fn take_up(&self, given: &mut Given, at: usize, answer: McpOperations) {
-        let answer = self.set_up(at, answer);
-        if let Some((tool, other)) = self.name_clash(given, at, &answer) {
-            let namespace = self.servers[at].namespace();
+    /// Accepts the tools of a server unless they conflict with other operations: the names that one server
+    /// chooses must not stop the others.
+    fn accept_tools(
+        &self,
+        sources: &mut SourceOperations,
+        index: usize,
+        operations: McpOperations,
+    ) {
+        let operations = self.with_call_settings(index, operations);
+        if let Some((tool, other)) = self.name_conflict(sources, index, &operations) {
+            let namespace = self.servers[index].namespace();
             warn(&format!(
-                "the tools of the MCP server {namespace} cannot be served: {other} has a tool {tool} too; write names = \"prefixed\" in the table of one of them"
+                "cannot serve the tools of MCP server {namespace}: {other} also has a tool {tool}; set names = \"prefixed\" in the table of one of them"
             ));
             return;
         }
-        let before = given.served[at].replace(answer);
-        if let Err(error) = given.registry(&self.store) {
-            given.served[at] = before;
-            let namespace = self.servers[at].namespace();
+        let before = sources.servers[index].operations.replace(operations);
+        if let Err(error) = sources.registry(&self.store) {
+            sources.servers[index].operations = before;
+            let namespace = self.servers[index].namespace();
             warn(&format!(
-                "the tools of the MCP server {namespace} cannot be served: {error:#}"
+                "cannot serve the tools of MCP server {namespace}: {error:#}"
             ));
+            return;
         }
+        sources.servers[index].cannot_start = false;
     }
 
-    /// A tool that another server has under the same name, and that server.
-    fn name_clash(
+    /// A tool whose name another server also uses without a prefix, and that server.
+    fn name_conflict(
         &self,
-        given: &Given,
-        at: usize,
-        answer: &McpOperations,
+        sources: &SourceOperations,
+        index: usize,
+        operations: &McpOperations,
     ) -> Option<(String, &str)> {
-        let names: BTreeSet<&str> = own_names(answer).collect();
-        let others = self.servers.iter().zip(&given.served).enumerate();
-        let others = others.filter(|(other, _)| *other != at);
-        others.into_iter().find_map(|(_, (server, served))| {
-            let shared = own_names(served.as_ref()?).find(|name| names.contains(name))?;
+        let names: BTreeSet<&str> = unprefixed_names(operations).collect();
+        let others = self.servers.iter().zip(&sources.servers).enumerate();
+        let others = others.filter(|(other, _)| *other != index);
+        others.into_iter().find_map(|(_, (server, tools))| {
+            let mut others = unprefixed_names(tools.operations.as_ref()?);
+            let shared = others.find(|name| names.contains(name))?;
             Some((shared.to_owned(), server.namespace()))
         })
     }
 
-    /// Has the operations of a server called as the configuration says.
-    fn set_up(&self, at: usize, mut answer: McpOperations) -> McpOperations {
-        let Some(calls) = self.calls.get(at) else {
-            return answer;
+    /// Applies the call settings of a server to its operations.
+    fn with_call_settings(&self, index: usize, mut operations: McpOperations) -> McpOperations {
+        let Some(calls) = self.calls.get(index) else {
+            return operations;
         };
-        let registrations = answer.registrations.into_iter();
-        answer.registrations = registrations.map(|it| calls.applied_to(it)).collect();
-        let idle = calls.idle(answer.registrations.iter().map(|it| it.name()));
-        if !idle.is_empty() {
-            let (namespace, idle) = (self.servers[at].namespace(), idle.join(", "));
+        let registrations = operations.registrations.into_iter();
+        operations.registrations = registrations.map(|it| calls.applied_to(it)).collect();
+        let unmatched = calls.unmatched(operations.registrations.iter().map(|it| it.name()));
+        if !unmatched.is_empty() {
+            let (namespace, unmatched) = (self.servers[index].namespace(), unmatched.join(", "));
             warn(&format!(
-                "settings for operations that the MCP server {namespace} does not offer: {idle}"
+                "settings for tools that MCP server {namespace} does not have: {unmatched}"
             ));
         }
-        answer
+        operations
     }
 
     /// The MCP servers.
@@ -213,51 +255,71 @@ impl Backend {
         &self.servers
     }
 
-    /// Ends the MCP servers that were started, for whoever leaves without waiting: one that does not mind
-    /// that nobody listens any more would stay.
+    /// Kills the MCP servers that were started, for a process that exits at once: a server may ignore the end of
+    /// its input and would stay.
     pub(crate) fn kill_servers(&self) {
         for server in &self.servers {
             server.kill();
         }
     }
 
-    /// Whether an MCP server has not answered yet.
-    pub(crate) fn misses_servers(&self) -> bool {
-        self.given().served.iter().any(Option::is_none)
+    /// Whether the tools of an MCP server are not known yet.
+    pub(crate) fn misses_tools(&self) -> bool {
+        let sources = self.sources();
+        sources.servers.iter().any(|it| it.operations.is_none())
     }
 
-    /// Whether the demonstration is served.
+    /// Whether there is no tool for an MCP client and never will be: no MCP server can be started, and no other
+    /// operation is a tool.
+    pub(crate) fn can_never_have_tools(&self) -> bool {
+        let registry = self.dispatcher.registry();
+        let has_tools = registry.operations().any(|it| it.is_offered_to_models());
+        let sources = self.sources();
+        !has_tools
+            && !sources.servers.is_empty()
+            && sources.servers.iter().all(|it| it.cannot_start)
+    }
+
+    /// Whether the demo operations are served.
     pub(crate) fn has_demo(&self) -> bool {
-        self.given().described.built_in.has_demo()
+        self.sources().described.built_in.has_demo()
     }
 
-    /// A line for people about each source.
-    pub(crate) fn about_sources(&self) -> Vec<String> {
-        let given = self.given();
-        let mut lines = given.described.lines.clone();
-        let warnings = given.described.warnings.len();
+    /// How many operations are served.
+    pub(crate) fn operation_counts(&self) -> OperationCounts {
+        let total = self.dispatcher.registry().operations().count();
+        let built_in = self.sources().built_in(&self.store).len();
+        OperationCounts {
+            from_sources: total.saturating_sub(built_in),
+            built_in,
+        }
+    }
+
+    /// One line about each source.
+    pub(crate) fn describe_sources(&self) -> Vec<String> {
+        let sources = self.sources();
+        let mut lines = sources.described.lines.clone();
+        let warnings = sources.described.warnings.len();
         if warnings > 0 {
             lines.push(format!(
-                "{warnings} remarks about the descriptions; `panpan import openapi FILE` shows them"
+                "{warnings} warnings about the descriptions; `panpan import openapi FILE` shows them"
             ));
         }
-        for (server, served) in self.servers.iter().zip(&given.served) {
+        for (server, tools) in self.servers.iter().zip(&sources.servers) {
             let namespace = server.namespace();
-            lines.push(match served {
-                Some(it) => format!(
-                    "{namespace}: {} operations of an MCP server",
-                    it.registrations.len()
-                ),
-                None => {
-                    format!("{namespace}: an MCP server that is not there yet; it is asked again")
+            lines.push(match &tools.operations {
+                Some(it) => {
+                    let count = it.registrations.len();
+                    format!("{namespace}: {count} operations of an MCP server")
                 }
+                None => format!("{namespace}: MCP server unavailable; panpan keeps trying"),
             });
         }
         lines
     }
 
-    fn given(&self) -> MutexGuard<'_, Given> {
-        self.given.lock().unwrap_or_else(PoisonError::into_inner)
+    fn sources(&self) -> MutexGuard<'_, SourceOperations> {
+        self.sources.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The dispatcher.
@@ -265,121 +327,122 @@ impl Backend {
         &self.dispatcher
     }
 
-    /// The tokens kept in the store.
+    /// The tokens in the store.
     pub(crate) fn tokens(&self) -> Tokens {
         Tokens::new(self.store.documents.clone(), Arc::new(SystemClock))
     }
 
-    /// Does some work while the backend is kept in order, and waits afterwards for calls that hold a key,
-    /// for at most as long as is left then.
-    pub(crate) async fn kept_while<T>(
+    /// Does some work while the store is maintained, then waits for keyed calls that still run, at most for the
+    /// time that is left at that moment, and closes the MCP servers.
+    pub(crate) async fn run_and_drain<T>(
         &self,
         work: impl Future<Output = T>,
         left: impl FnOnce() -> Duration,
     ) -> T {
-        let tending = tokio::spawn(tend(self.dispatcher.clone()));
+        let maintenance = tokio::spawn(maintain(self.dispatcher.clone()));
         let done = work.await;
-        // Calls that hold a key go on when their callers have left.
+        // Keyed calls continue after their callers have left.
         let drained = tokio::time::timeout(left(), self.dispatcher.drain()).await;
-        tending.abort();
-        // What was counted since the last time. Nobody is left to be told should that fail.
+        maintenance.abort();
+        // Writes the metrics since the last round; the process ends, so a failure changes nothing.
         let _ = self.dispatcher.tend().await;
-        // A server that was started and is not told would stay when this process is gone.
+        // A server that is not closed would outlive this process.
         join_all(self.servers.iter().map(McpUpstream::close)).await;
-        // Also one that was just being started.
+        // Includes a server that is just being started.
         self.kill_servers();
         if drained.is_err() {
             warn(
-                "calls with an idempotency key still ran in the end and were cut off; ask for them again with their keys",
+                "calls with an idempotency key were still running and were cut off; repeat them with the same keys",
             );
         }
         done
     }
 }
 
-fn opened(address: &StoreAddress, size_bytes: u64) -> anyhow::Result<Store> {
+fn open_store(address: &StoreAddress, size_bytes: u64) -> anyhow::Result<Store> {
     address.open(size_bytes).context("cannot open the store")
 }
 
-impl Given {
-    /// All operations there are now.
+impl SourceOperations {
+    /// All operations.
     fn registry(&self, store: &Store) -> anyhow::Result<Registry> {
-        let mut others = self.others(store);
-        self.described.show(&mut others);
+        let mut others = self.not_described(store);
+        self.described.apply_overlays(&mut others);
         let described = self.described.registrations().iter().cloned();
         let all = others.into_iter().chain(described);
         let all = all.fold(Registry::builder(), Builder::add);
-        all.build().context("the operations contradict each other")
+        all.build().context("operations conflict")
     }
 
-    /// The operations that come from no description of a service.
-    fn others(&self, store: &Store) -> Vec<Registration> {
-        let mut others = self.described.built_in.registrations(&store.outcomes);
-        others.extend(self.described.reaching_out.iter().cloned());
-        let served = self.served.iter().flatten();
-        others.extend(served.flat_map(|it| it.registrations.iter().cloned()));
-        others
+    /// The built-in operations and those of MCP servers.
+    fn not_described(&self, store: &Store) -> Vec<Registration> {
+        let mut operations = self.built_in(store);
+        let servers = self.servers.iter().filter_map(|it| it.operations.as_ref());
+        operations.extend(servers.flat_map(|it| it.registrations.iter().cloned()));
+        operations
     }
 
-    /// What is wrong with overlays for everything, once everything is known.
-    fn misfits(&self, store: &Store) -> Result<(), LoadError> {
-        match self.served.iter().all(Option::is_some) {
-            true => self.described.misfits(&self.others(store)),
+    fn built_in(&self, store: &Store) -> Vec<Registration> {
+        let mut operations = self.described.built_in.registrations(&store.outcomes);
+        operations.extend(self.described.outbound.iter().cloned());
+        operations
+    }
+
+    /// Checks the overlays for all operations, once all operations are known.
+    fn check_overlays(&self, store: &Store) -> Result<(), LoadError> {
+        match self.servers.iter().all(|it| it.operations.is_some()) {
+            true => self.described.check_overlays(&self.not_described(store)),
             false => Ok(()),
         }
     }
 }
 
-/// The operations of a server that is asked and answers.
-async fn answer(server: &McpUpstream, asked: bool) -> Option<McpOperations> {
-    if !asked {
-        return None;
-    }
-    match tokio::time::timeout(SERVER_PATIENCE, server.operations()).await {
-        Ok(Ok(operations)) => Some(operations),
-        Ok(Err(error)) => not_there(server, &chained(&error)),
-        Err(_) => not_there(server, "it does not answer"),
+async fn fetch_tools(server: &McpUpstream) -> Result<McpOperations, Unavailable> {
+    match tokio::time::timeout(TOOLS_TIMEOUT, server.operations()).await {
+        Ok(Ok(operations)) => Ok(operations),
+        Ok(Err(error)) => Err(Unavailable {
+            reason: with_causes(&error),
+            cannot_start: matches!(error, McpError::Start { .. }),
+        }),
+        Err(_) => Err(Unavailable {
+            reason: format!("no answer within {} s", TOOLS_TIMEOUT.as_secs()),
+            cannot_start: false,
+        }),
     }
 }
 
-fn not_there(server: &McpUpstream, why: &str) -> Option<McpOperations> {
-    let namespace = server.namespace();
-    warn(&format!("the MCP server {namespace} is not there: {why}"));
-    None
-}
-
-/// An error and what caused it, in one line without secrets.
-fn chained(error: &McpError) -> String {
-    let mut said = error.to_string();
+/// An error and its causes, in one redacted line.
+fn with_causes(error: &McpError) -> String {
+    let mut message = error.to_string();
     let mut cause = std::error::Error::source(error);
     while let Some(source) = cause {
-        said.push_str(&format!(": {source}"));
+        message.push_str(&format!(": {source}"));
         cause = source.source();
     }
-    Redactor::new().text(&said).into_owned()
+    Redactor::new().text(&message).into_owned()
 }
 
-async fn tend(dispatcher: Dispatcher) {
+async fn maintain(dispatcher: Dispatcher) {
     loop {
-        tokio::time::sleep(TEND).await;
-        // A store that is away now is asked again the next time; calls are told about it themselves.
+        tokio::time::sleep(MAINTENANCE_INTERVAL).await;
+        // If the store is unavailable, the next round tries again; callers learn of it from their calls.
         let _ = dispatcher.tend().await;
     }
 }
 
-/// The names of tools that are known by what their server calls them.
-fn own_names(answer: &McpOperations) -> impl Iterator<Item = &str> {
-    let definitions = answer
+/// The names of the tools that are served without a prefix.
+fn unprefixed_names(operations: &McpOperations) -> impl Iterator<Item = &str> {
+    let definitions = operations
         .registrations
         .iter()
         .filter_map(|it| it.spec().extensions.get(DEFINITION_EXTENSION));
     definitions.filter_map(|it| it.get("name")?.as_str())
 }
 
-/// How many addresses that may not be connected to are named.
+/// How many blocked addresses are reported.
 const BLOCKED_LIMIT: usize = 8;
 
-fn warn_of_blocked(described: &Loaded) {
+fn warn_about_blocked(described: &Loaded) {
     for line in described.blocked.iter().take(BLOCKED_LIMIT) {
         warn(line);
     }

@@ -1,85 +1,94 @@
-//! The operations that come with panpan, and which of them are served.
+//! The built-in operations, and the selection that is served.
 //!
-//! Without a source all of them are, the demonstration among them. With a source the operator decides what
-//! models read: built-in operations are tools only where they were asked for.
+//! Without a source all of them are served, including the demo operations. With a source the operator decides what
+//! models read: built-in operations are MCP tools only if the operator selects them.
 
 use std::sync::Arc;
 
 use panpan_runtime::ports::Outcomes;
 use panpan_runtime::{Builder, Registration, Registry};
 
-/// The namespaces that can be named, in the order they are told.
+/// The namespaces that can be selected.
 pub(crate) const NAMESPACES: [&str; 3] = ["calls", "json", "services"];
 
-/// The word for no namespace at all.
+/// The value of the setting that selects no namespace.
 pub(crate) const NONE: &str = "none";
 
-/// What was said about built-in operations.
+/// The namespace of the demo operations.
+const DEMO: &str = "demo";
+
+/// Whether an operation is in the namespace of a built-in operation.
+pub(crate) fn is_built_in(operation: &str) -> bool {
+    let namespace = operation.split('/').next().unwrap_or_default();
+    namespace == DEMO || NAMESPACES.contains(&namespace)
+}
+
+/// The settings about built-in operations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct BuiltIn {
-    /// The namespaces to serve; unset when nothing was said.
+pub(crate) struct BuiltInSettings {
+    /// The namespaces to serve.
     pub(crate) namespaces: Option<Vec<String>>,
-    /// Whether to serve the demonstration; unset when nothing was said.
+    /// Whether to serve the demo operations.
     pub(crate) demo: Option<bool>,
 }
 
-impl BuiltIn {
-    /// The operations to serve, beside sources or without any.
-    pub(crate) fn served(&self, has_sources: bool) -> Served {
-        Served {
+impl BuiltInSettings {
+    /// The operations to serve, with or without sources.
+    pub(crate) fn select(&self, has_sources: bool) -> BuiltIns {
+        BuiltIns {
             namespaces: self.namespaces.clone(),
             demo: self.demo.unwrap_or(!has_sources),
-            for_models: self.namespaces.is_some() || !has_sources,
+            are_tools: self.namespaces.is_some() || !has_sources,
         }
     }
 }
 
-/// Which built-in operations are served.
+/// The built-in operations that are served.
 #[derive(Clone, Debug)]
-pub(crate) struct Served {
+pub(crate) struct BuiltIns {
     /// All when unset.
     namespaces: Option<Vec<String>>,
     demo: bool,
-    /// Whether those that are no demonstration are offered to models.
-    for_models: bool,
+    /// Whether the namespaces are MCP tools; the demo operations always are.
+    are_tools: bool,
 }
 
-impl Default for Served {
+impl Default for BuiltIns {
     fn default() -> Self {
-        BuiltIn::default().served(false)
+        BuiltInSettings::default().select(false)
     }
 }
 
-impl Served {
-    /// Whether the demonstration is served.
+impl BuiltIns {
+    /// Whether the demo operations are served.
     pub(crate) fn has_demo(&self) -> bool {
         self.demo
     }
 
-    /// The operations, over a store.
+    /// The operations.
     pub(crate) fn registrations(&self, outcomes: &Arc<dyn Outcomes>) -> Vec<Registration> {
         let mut builder = Registry::builder();
-        for namespace in NAMESPACES.iter().filter(|it| self.is_served(it)) {
-            builder = with(builder, namespace, outcomes);
+        for namespace in NAMESPACES.iter().filter(|it| self.is_selected(it)) {
+            builder = register(builder, namespace, outcomes);
         }
-        let mut served = builder.into_registrations();
-        if !self.for_models {
-            let apart = served.into_iter();
-            served = apart.map(Registration::not_offered_to_models).collect();
+        let mut operations = builder.into_registrations();
+        if !self.are_tools {
+            let hidden = operations.into_iter();
+            operations = hidden.map(Registration::not_offered_to_models).collect();
         }
         if self.demo {
-            served.extend(panpan_operations::demo(Registry::builder()).into_registrations());
+            operations.extend(panpan_operations::demo(Registry::builder()).into_registrations());
         }
-        served
+        operations
     }
 
-    fn is_served(&self, namespace: &str) -> bool {
-        let named = self.namespaces.as_ref();
-        named.is_none_or(|named| named.iter().any(|it| it == namespace))
+    fn is_selected(&self, namespace: &str) -> bool {
+        let selected = self.namespaces.as_ref();
+        selected.is_none_or(|selected| selected.iter().any(|it| it == namespace))
     }
 }
 
-fn with(builder: Builder, namespace: &str, outcomes: &Arc<dyn Outcomes>) -> Builder {
+fn register(builder: Builder, namespace: &str, outcomes: &Arc<dyn Outcomes>) -> Builder {
     match namespace {
         "calls" => panpan_operations::calls(builder, outcomes),
         "json" => panpan_operations::json(builder),
@@ -96,57 +105,57 @@ mod tests {
 
     use super::*;
 
-    /// The namespaces that are served, and those of them that models read about.
-    fn check(said: &BuiltIn, has_sources: bool, served: &[&str], read: &[&str]) {
+    /// Checks the namespaces that are served, and those that are MCP tools.
+    fn check(settings: &BuiltInSettings, has_sources: bool, served: &[&str], tools: &[&str]) {
         let outcomes: Arc<dyn Outcomes> = Arc::new(MemoryStore::new(Arc::new(SystemClock)));
-        let builder = said
-            .served(has_sources)
+        let builder = settings
+            .select(has_sources)
             .registrations(&outcomes)
             .into_iter()
             .fold(Registry::builder(), Builder::add);
         let registry = builder.build().unwrap();
-        let namespaces = |for_models: bool| -> BTreeSet<String> {
+        let namespaces = |only_tools: bool| -> BTreeSet<String> {
             let all = registry.operations();
-            all.filter(|it| !for_models || it.is_offered_to_models())
+            all.filter(|it| !only_tools || it.is_offered_to_models())
                 .map(|it| it.name().namespace().to_owned())
                 .collect()
         };
         let expected = |names: &[&str]| names.iter().map(|it| (*it).to_owned()).collect();
-        assert_eq!(namespaces(false), expected(served), "{said:?}");
-        assert_eq!(namespaces(true), expected(read), "{said:?}");
+        assert_eq!(namespaces(false), expected(served), "{settings:?}");
+        assert_eq!(namespaces(true), expected(tools), "{settings:?}");
     }
 
-    fn said(namespaces: Option<&[&str]>, demo: Option<bool>) -> BuiltIn {
+    fn settings(namespaces: Option<&[&str]>, demo: Option<bool>) -> BuiltInSettings {
         let owned = |names: &[&str]| names.iter().map(|it| (*it).to_owned()).collect();
-        BuiltIn {
+        BuiltInSettings {
             namespaces: namespaces.map(owned),
             demo,
         }
     }
 
     #[test]
-    fn without_a_source_everything_is_served_and_read() {
+    fn without_a_source_all_operations_are_served_as_tools() {
         let all = ["calls", "demo", "json", "services"];
-        check(&said(None, None), false, &all, &all);
+        check(&settings(None, None), false, &all, &all);
         let without_demo = ["calls", "json", "services"];
-        let quiet = said(None, Some(false));
+        let quiet = settings(None, Some(false));
         check(&quiet, false, &without_demo, &without_demo);
     }
 
     #[test]
-    fn beside_a_source_models_read_only_what_was_asked_for() {
-        let plumbing = ["calls", "json", "services"];
-        check(&said(None, None), true, &plumbing, &[]);
-        let demonstrated = ["calls", "demo", "json", "services"];
-        check(&said(None, Some(true)), true, &demonstrated, &["demo"]);
-        check(&said(Some(&["json"]), None), true, &["json"], &["json"]);
-        check(&said(Some(&[]), None), true, &[], &[]);
+    fn with_a_source_only_selected_operations_are_tools() {
+        let others = ["calls", "json", "services"];
+        check(&settings(None, None), true, &others, &[]);
+        let with_demo = ["calls", "demo", "json", "services"];
+        check(&settings(None, Some(true)), true, &with_demo, &["demo"]);
+        check(&settings(Some(&["json"]), None), true, &["json"], &["json"]);
+        check(&settings(Some(&[]), None), true, &[], &[]);
     }
 
     #[test]
-    fn what_is_named_is_all_there_is_also_without_a_source() {
+    fn a_selection_also_counts_without_a_source() {
         check(
-            &said(Some(&["json"]), None),
+            &settings(Some(&["json"]), None),
             false,
             &["demo", "json"],
             &["demo", "json"],

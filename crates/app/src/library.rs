@@ -1,4 +1,6 @@
-//! What MCP servers offer beside tools, lent to the protocols in front.
+//! The resources, prompts and completions of MCP servers, offered to MCP clients through the gateway.
+//!
+//! Tools are operations: see `backend`.
 
 use std::sync::{Arc, Weak};
 
@@ -12,20 +14,23 @@ use tokio::sync::watch;
 
 use crate::backend::Backend;
 
-/// Lends what the MCP servers of a backend have beside tools, if it has servers.
-pub(crate) fn lend(gateway: &Gateway, backend: &Backend) {
+/// Offers the resources, prompts and completions of the backend's MCP servers through the gateway.
+pub(crate) fn attach(gateway: &Gateway, backend: &Backend) {
     let servers = backend.servers();
     if servers.is_empty() {
         return;
     }
     let libraries = Arc::new(McpServers::new(servers.iter().cloned()));
     libraries.refresh_capabilities();
-    tokio::spawn(look_again(libraries.changes(), Arc::downgrade(&libraries)));
-    gateway.set_library(Arc::new(Shelves { libraries }));
+    tokio::spawn(refresh_on_changes(
+        libraries.changes(),
+        Arc::downgrade(&libraries),
+    ));
+    gateway.set_library(Arc::new(ServerLibrary { libraries }));
 }
 
-/// Looks at what servers offer whenever one of them has changed, or was connected to.
-async fn look_again(mut changes: watch::Receiver<McpChanges>, libraries: Weak<McpServers>) {
+/// Refreshes the lists of the servers whenever a server changes one or connects.
+async fn refresh_on_changes(mut changes: watch::Receiver<McpChanges>, libraries: Weak<McpServers>) {
     while changes.changed().await.is_ok() {
         let Some(libraries) = libraries.upgrade() else {
             return;
@@ -34,8 +39,11 @@ async fn look_again(mut changes: watch::Receiver<McpChanges>, libraries: Weak<Mc
     }
 }
 
-/// Passes on to one caller that its lists have changed, for as long as it listens.
-async fn pass_on(mut changes: watch::Receiver<McpChanges>, revision: watch::Sender<Revision>) {
+/// Forwards changes to one caller, for as long as it listens.
+async fn forward_changes(
+    mut changes: watch::Receiver<McpChanges>,
+    revision: watch::Sender<Revision>,
+) {
     loop {
         tokio::select! {
             changed = changes.changed() => if changed.is_err() { return },
@@ -48,14 +56,14 @@ async fn pass_on(mut changes: watch::Receiver<McpChanges>, revision: watch::Send
     }
 }
 
-/// The resources, prompts and completions of all MCP servers. Each is seen by callers
-/// that have the scopes of its server.
+/// The resources, prompts and completions of all MCP servers. A caller sees those of the servers whose scopes it
+/// has.
 #[derive(Debug)]
-struct Shelves {
+struct ServerLibrary {
     libraries: Arc<McpServers>,
 }
 
-impl Library for Shelves {
+impl Library for ServerLibrary {
     fn offer(&self) -> Offer {
         let offer = self.libraries.capabilities();
         Offer {
@@ -86,18 +94,18 @@ impl Library for Shelves {
     }
 
     fn revisions(&self, caller: &Caller) -> watch::Receiver<Revision> {
-        let (revision, heard) = watch::channel(Revision::default());
+        let (revision, receiver) = watch::channel(Revision::default());
         let changes = self.libraries.changes_for(&caller.state_owner());
-        tokio::spawn(pass_on(changes, revision));
-        heard
+        tokio::spawn(forward_changes(changes, revision));
+        receiver
     }
 
     fn resources<'a>(&'a self, caller: &'a Caller) -> LibraryFuture<'a, Vec<Value>> {
-        Box::pin(async { self.libraries.resources(&asking(caller)).await })
+        Box::pin(async { self.libraries.resources(&mcp_caller(caller)).await })
     }
 
     fn templates<'a>(&'a self, caller: &'a Caller) -> LibraryFuture<'a, Vec<Value>> {
-        Box::pin(async { self.libraries.templates(&asking(caller)).await })
+        Box::pin(async { self.libraries.templates(&mcp_caller(caller)).await })
     }
 
     fn read<'a>(
@@ -109,14 +117,14 @@ impl Library for Shelves {
         Box::pin(async move {
             let caller = McpCaller {
                 client: person,
-                ..asking(caller)
+                ..mcp_caller(caller)
             };
             self.libraries.read(&caller, uri).await
         })
     }
 
     fn prompts<'a>(&'a self, caller: &'a Caller) -> LibraryFuture<'a, Vec<Value>> {
-        Box::pin(async { self.libraries.prompts(&asking(caller)).await })
+        Box::pin(async { self.libraries.prompts(&mcp_caller(caller)).await })
     }
 
     fn prompt<'a>(
@@ -129,18 +137,18 @@ impl Library for Shelves {
         Box::pin(async move {
             let caller = McpCaller {
                 client: person,
-                ..asking(caller)
+                ..mcp_caller(caller)
             };
             self.libraries.prompt(&caller, name, arguments).await
         })
     }
 
     fn attend(&self, caller: &Caller, client: &Arc<dyn Listener>) {
-        self.libraries.add_listener(&asking(caller), client);
+        self.libraries.add_listener(&mcp_caller(caller), client);
     }
 
     fn set_level<'a>(&'a self, caller: &'a Caller, level: &'a str) -> LibraryFuture<'a, ()> {
-        Box::pin(async move { self.libraries.set_level(&asking(caller), level).await })
+        Box::pin(async move { self.libraries.set_level(&mcp_caller(caller), level).await })
     }
 
     fn follow<'a>(
@@ -151,17 +159,17 @@ impl Library for Shelves {
     ) -> LibraryFuture<'a, ()> {
         Box::pin(async move {
             self.libraries
-                .set_subscribed(&asking(caller), uri, wanted)
+                .set_subscribed(&mcp_caller(caller), uri, wanted)
                 .await
         })
     }
 
     fn complete<'a>(&'a self, caller: &'a Caller, params: Value) -> LibraryFuture<'a, Value> {
-        Box::pin(async move { self.libraries.complete(&asking(caller), params).await })
+        Box::pin(async move { self.libraries.complete(&mcp_caller(caller), params).await })
     }
 }
 
-fn asking(caller: &Caller) -> McpCaller<'_> {
+fn mcp_caller(caller: &Caller) -> McpCaller<'_> {
     McpCaller {
         identity: caller.identity.as_deref(),
         owner: caller.state_owner(),

@@ -1,23 +1,24 @@
-//! The program `panpan`: hands over to the command line and ends with its exit code.
+//! The program `panpan`: runs the command line and exits with its code.
 
 mod backend;
 mod builtin;
 mod cli;
 mod config;
+mod data_folder;
 mod library;
-mod place;
+mod log;
 mod reload;
+mod signals;
 mod sources;
 mod store;
-mod terminal;
 
 use std::process::ExitCode;
 
-/// Chosen by measuring (`./scripts/bench bounds`): what a flood took is given back within seconds.
+/// Chosen by measurement (`./scripts/bench bounds`): returns memory to the system within seconds after a flood.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
-    terminal::keep_secrets_in_panics();
+    log::redact_panics();
     cli::run()
 }

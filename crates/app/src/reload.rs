@@ -1,4 +1,4 @@
-//! Keeping up with the files operations come from: on SIGHUP, and when one of them has changed.
+//! Reloading operations: when a file of a source changes, on SIGHUP, and when an MCP server changes its tools.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,90 +8,91 @@ use futures_util::future::{BoxFuture, select_all};
 use panpan_upstream::mcp::{McpChanges, McpUpstream};
 use tokio::sync::watch;
 
-use crate::backend::{Backend, Whom};
+use crate::backend::{Backend, ServerSet};
+use crate::log::{info, warn};
+use crate::signals::ReloadSignal;
 use crate::sources::Sources;
-use crate::terminal::{tell, warn};
 
-/// How often the files are looked at.
-const LOOK: Duration = Duration::from_secs(2);
+/// How often the files are checked for changes.
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
 
-/// How long further changes of a server are waited for, so that a burst of them is answered once.
+/// How long to wait for further changes of a server, so that a burst causes one reload.
 const BURST: Duration = Duration::from_millis(50);
 
-/// Serves what the sources give whenever that changes, for as long as it is polled. Sources that cannot be
-/// used any more change nothing. Signals are heard from when this is called, within a runtime of tokio.
-pub(crate) fn keep_up(backend: Arc<Backend>, sources: Sources) -> impl Future<Output = ()> {
-    let hangups = Hangups::heard();
+/// Reloads operations whenever their sources change, for as long as it is polled. Invalid sources change nothing.
+/// SIGHUP is received from the moment of this call, which needs a tokio runtime.
+pub(crate) fn watch_sources(backend: Arc<Backend>, sources: Sources) -> impl Future<Output = ()> {
+    let signal = ReloadSignal::listen().ok();
     async move {
-        if let Some(hangups) = hangups {
-            keep_up_with(hangups, backend, sources).await;
+        if let Some(signal) = signal {
+            reload_on_changes(signal, backend, sources).await;
         }
     }
 }
 
-async fn keep_up_with(mut hangups: Hangups, backend: Arc<Backend>, sources: Sources) {
-    let mut changes: Vec<Heard> = backend.servers().iter().map(Heard::of).collect();
-    let (mut seen, mut missing) = (states(&sources), Rest::default());
-    // A server whose tools change all the time is asked at every look, like all others.
-    let mut may_hurry = true;
+async fn reload_on_changes(mut signal: ReloadSignal, backend: Arc<Backend>, sources: Sources) {
+    let mut tools: Vec<ToolChanges> = backend.servers().iter().map(ToolChanges::of).collect();
+    let (mut seen, mut backoff) = (file_states(&sources), Backoff::default());
+    // A server that changes its tools all the time is refreshed once per interval.
+    let mut reacts_at_once = true;
     loop {
-        let (asked, changed) = tokio::select! {
-            () = hangups.next() => (true, false),
-            () = any_change(&mut changes), if may_hurry => (false, true),
-            () = tokio::time::sleep(LOOK) => (false, false),
+        let (is_signalled, has_changed) = tokio::select! {
+            () = signal.next() => (true, false),
+            () = any_change(&mut tools), if reacts_at_once => (false, true),
+            () = tokio::time::sleep(POLL_INTERVAL) => (false, false),
         };
-        may_hurry = !changed;
-        if changed {
+        reacts_at_once = !has_changed;
+        if has_changed {
             tokio::time::sleep(BURST).await;
         }
-        let now = states(&sources);
-        if asked || now != seen {
+        let now = file_states(&sources);
+        if is_signalled || now != seen {
             seen = now;
             reload(&backend, &sources).await;
         }
-        if take_changes(&mut changes) || asked {
-            ask_servers(&backend, Whom::All).await;
-        } else if backend.misses_servers() && missing.is_over() {
-            ask_servers(&backend, Whom::Missing).await;
+        if take_changes(&mut tools) || is_signalled {
+            refresh_tools(&backend, ServerSet::All).await;
+        } else if backend.misses_tools() && backoff.is_over() {
+            refresh_tools(&backend, ServerSet::Missing).await;
         }
     }
 }
 
-/// What is heard of the tools of one server.
-struct Heard {
+/// The changes of the tools of one server.
+struct ToolChanges {
     changes: watch::Receiver<McpChanges>,
-    /// How often they had changed when they were last asked for.
-    tools: u64,
+    /// The number of changes at the last refresh.
+    seen: u64,
 }
 
-impl Heard {
+impl ToolChanges {
     fn of(server: &McpUpstream) -> Self {
         let mut changes = server.changes();
-        let tools = changes.borrow_and_update().tools;
-        Self { changes, tools }
+        let seen = changes.borrow_and_update().tools;
+        Self { changes, seen }
     }
 
-    /// Waits until there are other tools.
-    async fn change(&mut self) {
-        let tools = self.tools;
-        if self.changes.wait_for(|it| it.tools != tools).await.is_err() {
-            // A server that is gone tells nothing more.
+    /// Waits for a change.
+    async fn wait(&mut self) {
+        let seen = self.seen;
+        if self.changes.wait_for(|it| it.tools != seen).await.is_err() {
+            // A server that is closed changes no more.
             std::future::pending::<()>().await;
         }
     }
 
-    /// Whether there are other tools than at the last time.
+    /// Whether there was a change since the last time.
     fn take(&mut self) -> bool {
         let tools = self.changes.borrow_and_update().tools;
-        std::mem::replace(&mut self.tools, tools) != tools
+        std::mem::replace(&mut self.seen, tools) != tools
     }
 }
 
-/// Waits until a server tells that it has other tools.
-async fn any_change(changes: &mut [Heard]) {
+/// Waits until a server changes its tools.
+async fn any_change(tools: &mut [ToolChanges]) {
     let mut waiting: Vec<BoxFuture<'_, ()>> = Vec::new();
-    for each in changes {
-        waiting.push(Box::pin(each.change()));
+    for each in tools {
+        waiting.push(Box::pin(each.wait()));
     }
     if waiting.is_empty() {
         return std::future::pending().await;
@@ -99,95 +100,63 @@ async fn any_change(changes: &mut [Heard]) {
     select_all(waiting).await;
 }
 
-/// Whether a server told that it has other tools.
-fn take_changes(changes: &mut [Heard]) -> bool {
-    let changed = changes.iter_mut().map(Heard::take);
+/// Whether a server has changed its tools since the last time.
+fn take_changes(tools: &mut [ToolChanges]) -> bool {
+    let changed = tools.iter_mut().map(ToolChanges::take);
     changed.fold(false, |any, each| any | each)
 }
 
-/// How long servers that are not there are left alone: longer each time.
+/// The growing number of intervals between two attempts to reach unavailable servers.
 #[derive(Debug, Default)]
-struct Rest {
-    /// How many looks it lasts, and how many of them are over.
-    looks: u32,
-    over: u32,
+struct Backoff {
+    intervals: u32,
+    passed: u32,
 }
 
-impl Rest {
-    /// The most looks it lasts.
-    const LONGEST: u32 = 32;
+impl Backoff {
+    const INTERVALS_MAX: u32 = 32;
 
+    /// Counts one interval. When all have passed, starts again with twice as many.
     fn is_over(&mut self) -> bool {
-        self.over += 1;
-        if self.over < self.looks {
+        self.passed += 1;
+        if self.passed < self.intervals {
             return false;
         }
-        self.looks = (self.looks * 2).clamp(1, Self::LONGEST);
-        self.over = 0;
+        self.intervals = (self.intervals * 2).clamp(1, Self::INTERVALS_MAX);
+        self.passed = 0;
         true
     }
 }
 
 async fn reload(backend: &Arc<Backend>, sources: &Sources) {
-    let (backend, sources) = (backend.clone(), sources.clone());
-    let told = backend.clone();
-    // Reading and importing is work for a thread of its own.
-    let reloaded = tokio::task::spawn_blocking(move || backend.reload(&sources)).await;
+    let (reloading, sources) = (backend.clone(), sources.clone());
+    // Importing takes long enough to block other tasks.
+    let reloaded = tokio::task::spawn_blocking(move || reloading.reload(&sources)).await;
     match reloaded {
-        Ok(Ok(())) => tell(&format!(
-            "the sources were read again: {}",
-            told.about_sources().join("; ")
+        Ok(Ok(())) => info(&format!(
+            "sources reloaded: {}",
+            backend.describe_sources().join("; ")
         )),
         Ok(Err(error)) => warn(&format!(
-            "the sources cannot be used as they are now, and what was served before goes on: {error:#}"
+            "cannot reload the sources, so the previous operations stay: {error:#}"
         )),
-        Err(error) => warn(&format!("the sources could not be read again: {error}")),
+        Err(error) => warn(&format!("cannot reload the sources: {error}")),
     }
 }
 
-async fn ask_servers(backend: &Backend, whom: Whom) {
-    if let Err(error) = backend.ask_servers(whom).await {
+async fn refresh_tools(backend: &Backend, set: ServerSet) {
+    if let Err(error) = backend.refresh_tools(set).await {
         warn(&format!(
-            "the tools of the MCP servers cannot be served as they are now: {error:#}"
+            "cannot serve the changed tools of the MCP servers: {error:#}"
         ));
     }
 }
 
-/// When each file was written last and how long it is; nothing for one that is not there.
-fn states(sources: &Sources) -> Vec<Option<(SystemTime, u64)>> {
+/// The modification time and size of each file; `None` for a file that does not exist.
+fn file_states(sources: &Sources) -> Vec<Option<(SystemTime, u64)>> {
     let state = |path: &Path| {
-        let about = std::fs::metadata(path).ok()?;
-        Some((about.modified().ok()?, about.len()))
+        let metadata = std::fs::metadata(path).ok()?;
+        Some((metadata.modified().ok()?, metadata.len()))
     };
     sources.files().map(state).collect()
-}
-
-/// What asks for a reload.
-struct Hangups {
-    #[cfg(unix)]
-    signal: tokio::signal::unix::Signal,
-}
-
-#[cfg(unix)]
-impl Hangups {
-    fn heard() -> Option<Self> {
-        use tokio::signal::unix::{SignalKind, signal};
-        let signal = signal(SignalKind::hangup()).ok()?;
-        Some(Self { signal })
-    }
-
-    async fn next(&mut self) {
-        self.signal.recv().await;
-    }
-}
-
-#[cfg(not(unix))]
-impl Hangups {
-    fn heard() -> Option<Self> {
-        Some(Self {})
-    }
-
-    async fn next(&mut self) {
-        std::future::pending().await
-    }
 }

@@ -1,4 +1,4 @@
-//! Which store is meant by an address such as `sqlite:panpan.db`, and opening it.
+//! The address of a store, such as `sqlite:panpan.db`, and opening the store.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -9,29 +9,31 @@ use panpan_runtime::ports::{Documents, Outcomes};
 use panpan_runtime::system::SystemClock;
 use panpan_store::{MemoryStore, OpenError, SqliteOptions, SqliteStore};
 
-/// Where outcomes are kept.
+/// Where outcomes and tokens are stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum StoreAddress {
-    /// Nowhere beyond the process.
+    /// In the memory of the process.
     Memory,
     /// In a file.
     Sqlite(PathBuf),
 }
 
-/// An open store, as those who use it see it.
+/// An open store, as the ports that use it.
 #[derive(Clone, Debug)]
 pub(crate) struct Store {
     pub(crate) outcomes: Arc<dyn Outcomes>,
     pub(crate) documents: Arc<dyn Documents>,
 }
 
-/// Why a text is not the address of a store.
+/// Why a text is not the address of a store. It contains only the scheme: the rest may contain a password.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum AddressError {
-    #[error("name the file of the store, as in sqlite:panpan.db")]
+    #[error("the address sqlite: names no file; write sqlite:PATH, such as sqlite:panpan.db")]
     NoFile,
-    #[error("{0} is no kind of store; write sqlite:PATH for a file, or memory: to keep nothing")]
-    Kind(String),
+    #[error("unknown store scheme {0}; write sqlite:PATH for a file, or memory: to keep nothing")]
+    UnknownScheme(String),
+    #[error("the address has no scheme; write sqlite:PATH for a file, or memory: to keep nothing")]
+    NoScheme,
 }
 
 impl FromStr for StoreAddress {
@@ -42,15 +44,14 @@ impl FromStr for StoreAddress {
             Some(("memory", "")) => Ok(Self::Memory),
             Some(("sqlite", "")) => Err(AddressError::NoFile),
             Some(("sqlite", path)) => Ok(Self::Sqlite(PathBuf::from(path))),
-            // What stands behind the scheme may hold a password.
-            Some((kind, _)) => Err(AddressError::Kind(format!("{kind}:"))),
-            None => Err(AddressError::Kind("a word without a colon".to_owned())),
+            Some((scheme, _)) => Err(AddressError::UnknownScheme(format!("{scheme}:"))),
+            None => Err(AddressError::NoScheme),
         }
     }
 }
 
 impl StoreAddress {
-    /// Opens the store, which may become so large, or says why that is not possible and what to do.
+    /// Opens the store with a maximum size.
     pub(crate) fn open(&self, size_bytes: u64) -> Result<Store, OpenError> {
         let clock = Arc::new(SystemClock);
         let options = SqliteOptions {
@@ -89,22 +90,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_read_and_others_are_not_repeated_whole() {
+    fn errors_about_an_address_repeat_only_its_scheme() {
         let sqlite = |path: &str| Ok(StoreAddress::Sqlite(PathBuf::from(path)));
         for (text, address) in [
             ("memory:", Ok(StoreAddress::Memory)),
             ("sqlite:panpan.db", sqlite("panpan.db")),
             ("sqlite:/var/lib/a b.db", sqlite("/var/lib/a b.db")),
             ("sqlite:", Err(AddressError::NoFile)),
-            ("memory:x", Err(AddressError::Kind("memory:".to_owned()))),
+            (
+                "memory:x",
+                Err(AddressError::UnknownScheme("memory:".to_owned())),
+            ),
             (
                 "redis://user:hunter2@host",
-                Err(AddressError::Kind("redis:".to_owned())),
+                Err(AddressError::UnknownScheme("redis:".to_owned())),
             ),
-            (
-                "panpan.db",
-                Err(AddressError::Kind("a word without a colon".to_owned())),
-            ),
+            ("panpan.db", Err(AddressError::NoScheme)),
         ] {
             assert_eq!(text.parse::<StoreAddress>(), address, "{text}");
         }

@@ -1,6 +1,6 @@
-//! The command line as a person or a script meets it: the built program, its output, its exit codes.
+//! `panpan explain`, `panpan translate` and the help: the output and exit codes of the built program.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
@@ -18,7 +18,7 @@ fn panpan(arguments: &[&str], input: &[u8]) -> Output {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // A program that stops reading closes the pipe; what it says then is what is tested.
+    // A program that stops reading closes the pipe; its output is tested all the same.
     let _ = child.stdin.take().unwrap().write_all(input);
     child.wait_with_output().unwrap()
 }
@@ -48,7 +48,7 @@ fn explain_lists_every_code() {
 }
 
 #[test]
-fn explain_lists_as_json_with_the_facts_of_every_code() {
+fn explain_lists_every_code_as_json() {
     let output = panpan(&["explain", "--json"], b"");
     let list: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(list.len(), catalogue::entries().count());
@@ -60,7 +60,7 @@ fn explain_lists_as_json_with_the_facts_of_every_code() {
 }
 
 #[test]
-fn explain_lists_one_category_by_word_or_letter() {
+fn explain_lists_one_category_by_name_or_letter() {
     for argument in ["RATE_LIMIT", "rate_limit", "R"] {
         let output = panpan(&["explain", "--category", argument, "--json"], b"");
         let list: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
@@ -80,7 +80,7 @@ fn explain_lists_one_category_by_word_or_letter() {
 }
 
 #[test]
-fn explain_shows_the_page_the_facts_and_every_dialect_of_every_code() {
+fn explain_shows_the_page_and_every_dialect_of_every_code() {
     for row in catalogue::entries() {
         let output = panpan(&["explain", row.code], b"");
         assert_eq!(output.status.code(), Some(0), "{}", row.code);
@@ -92,7 +92,7 @@ fn explain_shows_the_page_the_facts_and_every_dialect_of_every_code() {
         for part in [
             "What happened",
             "What an agent should do",
-            "How each dialect shows it",
+            "How each dialect writes it",
         ] {
             assert!(text.contains(part), "{} lacks {part}", row.code);
         }
@@ -112,15 +112,15 @@ fn explain_shows_the_page_the_facts_and_every_dialect_of_every_code() {
 }
 
 #[test]
-fn explain_knows_families_lower_case_and_flat_names() {
-    for (asked, code) in [
+fn explain_finds_codes_by_family_case_and_number() {
+    for (name, code) in [
         ("HTTP_418", "HTTP_418"),
         ("err_timeout", "ERR_TIMEOUT"),
         ("ERR_HTTP_529", "ERR_HTTP_529"),
         ("-32001", "TASK_NOT_FOUND"),
         ("215", "ERR_HTTP_429_RATE_LIMITED"),
     ] {
-        let output = panpan(&["explain", asked, "--json"], b"");
+        let output = panpan(&["explain", name, "--json"], b"");
         let object: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(object["code"], code);
         assert!(
@@ -133,19 +133,19 @@ fn explain_knows_families_lower_case_and_flat_names() {
 }
 
 #[test]
-fn an_unknown_code_is_answered_with_the_nearest_ones_and_exit_1() {
-    for (asked, suggested) in [
+fn an_unknown_code_gets_suggestions_and_exit_code_1() {
+    for (name, suggested) in [
         ("ERR_TIMEOT", "ERR_TIMEOUT"),
         ("TASK_NOTFOUND", "TASK_NOT_FOUND"),
         ("429", "ERR_HTTP_429_RATE_LIMITED"),
         ("rate", "RATE_LIMIT_ERROR"),
     ] {
-        let output = panpan(&["explain", asked], b"");
-        assert_eq!(output.status.code(), Some(1), "{asked}");
+        let output = panpan(&["explain", name], b"");
+        assert_eq!(output.status.code(), Some(1), "{name}");
         assert!(output.stdout.is_empty());
         assert!(
             stderr(&output).contains(suggested),
-            "{asked}: {}",
+            "{name}: {}",
             stderr(&output)
         );
     }
@@ -169,7 +169,7 @@ fn translate_detects_the_dialect_and_loses_nothing() {
 }
 
 #[test]
-fn translate_passes_successes_and_request_ids_on() {
+fn translate_keeps_successes_and_request_ids() {
     let response = json!({"jsonrpc": "2.0", "id": 7, "result": {"answer": 42}});
     assert_eq!(
         translated(&response, "call"),
@@ -182,7 +182,7 @@ fn translate_passes_successes_and_request_ids_on() {
 }
 
 #[test]
-fn translate_reads_errors_written_in_no_dialect() {
+fn translate_classifies_errors_in_no_known_dialect() {
     let github = br#"{"message": "Not Found", "status": "404"}"#;
     let output = panpan(&["translate", "--to", "call"], github);
     let call: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -197,7 +197,7 @@ fn translate_reads_errors_written_in_no_dialect() {
 }
 
 #[test]
-fn translate_takes_nothing_for_a_success_that_may_be_a_failure() {
+fn translate_needs_a_flag_to_treat_unknown_input_as_a_success() {
     let odd = br#"{"Code": "Throttled", "Text": "come back later"}"#;
     for from in ["problem", "bot"] {
         let output = panpan(&["translate", "--from", from, "--to", "outcome"], odd);
@@ -222,20 +222,12 @@ fn translate_removes_secrets() {
 }
 
 #[test]
-fn translate_says_what_is_wrong_with_its_input_where_and_what_to_do() {
+fn translate_reports_invalid_input_with_its_location() {
     let too_large = vec![b' '; DOCUMENT_BYTES_LIMIT + 1];
     let too_deep = "[".repeat(200);
-    for (arguments, input, said) in [
-        (
-            &["--to", "bot"][..],
-            &b""[..],
-            "there is nothing on standard input",
-        ),
-        (
-            &["--to", "bot"],
-            b" \n ",
-            "there is nothing on standard input",
-        ),
+    for (arguments, input, message) in [
+        (&["--to", "bot"][..], &b""[..], "stdin is empty"),
+        (&["--to", "bot"], b" \n ", "stdin is empty"),
         (
             &["--to", "bot"],
             b"{\"a\": }",
@@ -279,9 +271,9 @@ fn translate_says_what_is_wrong_with_its_input_where_and_what_to_do() {
         (&[], b"{}", "--to"),
     ] {
         let output = panpan(&[&["translate"], arguments].concat(), input);
-        assert_eq!(output.status.code(), Some(2), "{said}");
-        assert!(output.stdout.is_empty(), "{said}");
-        assert!(stderr(&output).contains(said), "{}", stderr(&output));
+        assert_eq!(output.status.code(), Some(2), "{message}");
+        assert!(output.stdout.is_empty(), "{message}");
+        assert!(stderr(&output).contains(message), "{}", stderr(&output));
     }
     let mut large_text = too_large;
     large_text[0] = b'"';
@@ -295,7 +287,7 @@ fn translate_says_what_is_wrong_with_its_input_where_and_what_to_do() {
 }
 
 #[test]
-fn help_is_given_and_wrong_words_are_refused() {
+fn help_exits_with_0_and_invalid_arguments_with_2() {
     for arguments in [
         &["--help"][..],
         &["explain", "--help"],
@@ -316,7 +308,7 @@ fn help_is_given_and_wrong_words_are_refused() {
 }
 
 #[test]
-fn a_reader_that_has_seen_enough_is_nothing_wrong() {
+fn a_closed_stdout_is_not_an_error() {
     let mut child = Command::new(env!("CARGO_BIN_EXE_panpan"))
         .args(["explain", "--json"])
         .stdout(Stdio::piped())
@@ -329,7 +321,7 @@ fn a_reader_that_has_seen_enough_is_nothing_wrong() {
     assert!(output.stderr.is_empty());
 }
 
-/// The operations of the program, what it serves by paths, and its commands, as far as pages may name them.
+/// Checks that a quoted command, path or operation exists.
 fn is_known(quoted: &str, operations: &str) -> Result<(), String> {
     let unknown = |what: &str| Err(format!("{what} in `{quoted}`"));
     if let Some(command) = quoted.strip_prefix("panpan ") {
@@ -356,14 +348,14 @@ fn is_known(quoted: &str, operations: &str) -> Result<(), String> {
     let is_part =
         |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphabetic());
     let is_operation = quoted.split('/').count() == 2 && quoted.split('/').all(is_part);
-    let is_there = quoted == "http/call" || operations.contains(&format!("\"name\": \"{quoted}\""));
-    match !is_operation || is_there || INVENTED.contains(&quoted) {
+    let exists = quoted == "http/call" || operations.contains(&format!("\"name\": \"{quoted}\""));
+    match !is_operation || exists || INVENTED.contains(&quoted) {
         true => Ok(()),
         false => unknown("no such operation"),
     }
 }
 
-/// What the greeting of a server and its router name.
+/// The paths that a server serves.
 const PATHS: [&str; 14] = [
     "/batch",
     "/call",
@@ -380,13 +372,13 @@ const PATHS: [&str; 14] = [
     "/subscribe",
     "/ws",
 ];
-/// Paths of other programs, and pointers, that pages show as examples.
+/// Paths of other programs, and JSON pointers, that pages use as examples.
 const FOREIGN_PATHS: [&str; 3] = ["/api", "/v2", "/items/0"];
-/// Operations that pages make up to show how a name is written.
+/// Operations that pages invent as examples.
 const INVENTED: [&str; 1] = ["files/read"];
 
 #[test]
-fn pages_name_only_commands_paths_and_operations_that_exist() {
+fn commands_paths_and_operations_in_pages_exist() {
     let output = panpan(&["export", "contract"], b"");
     let operations = stdout(&output);
     assert!(operations.contains("\"name\": \"services/list\""));
@@ -402,7 +394,7 @@ fn pages_name_only_commands_paths_and_operations_that_exist() {
         }
     }
     assert!(problems.is_empty(), "{}", problems.join("\n"));
-    // A command that does not exist is noticed.
+    // The check itself finds unknown names.
     assert!(is_known("panpan doctor", &operations).is_err());
     assert!(is_known("GET /tasks/{id}/events", &operations).is_err());
     assert!(is_known("tasks/get", &operations).is_err());

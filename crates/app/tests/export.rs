@@ -1,6 +1,6 @@
-//! `panpan export` as a person or a script meets it: the documents, where they go, and what is refused.
+//! `panpan export`: the documents, their destinations, and errors.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 use std::path::PathBuf;
 use std::process::{Command, Output};
@@ -9,27 +9,27 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use panpan_contract::contract_file::{self, ContractFile, FILE_BYTES_LIMIT};
 use serde_json::{Value, json};
 
-/// An empty folder that goes away with the test.
+/// A temporary folder.
 struct Folder(PathBuf);
 
 impl Folder {
     fn new() -> Self {
-        static MADE: AtomicUsize = AtomicUsize::new(0);
-        let number = MADE.fetch_add(1, Ordering::SeqCst);
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let number = COUNT.fetch_add(1, Ordering::SeqCst);
         let name = format!("panpan-export-{}-{number}", std::process::id());
         let path = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&path).unwrap();
         Self(path)
     }
 
-    /// A file in it, by its whole name.
+    /// Writes a file and returns its path.
     fn file(&self, name: &str, content: impl AsRef<[u8]>) -> String {
-        let path = self.name(name);
+        let path = self.path(name);
         std::fs::write(&path, content).unwrap();
         path
     }
 
-    fn name(&self, name: &str) -> String {
+    fn path(&self, name: &str) -> String {
         self.0.join(name).to_str().unwrap().to_owned()
     }
 }
@@ -50,8 +50,8 @@ fn export(arguments: &[&str]) -> Output {
 
 fn printed(arguments: &[&str]) -> Value {
     let output = export(arguments);
-    let talk = String::from_utf8(output.stderr).unwrap();
-    assert_eq!((output.status.code(), talk.as_str()), (Some(0), ""));
+    let messages = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), messages.as_str()), (Some(0), ""));
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
@@ -85,7 +85,7 @@ fn tool_names(listed: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn the_operations_that_come_with_panpan_are_in_every_document() {
+fn every_document_contains_the_built_in_operations() {
     let contract = printed(&["contract"]);
     let file = contract_file::check(contract.to_string().as_bytes()).unwrap();
     assert_eq!(file.service.name, "panpan");
@@ -108,13 +108,13 @@ fn the_operations_that_come_with_panpan_are_in_every_document() {
         );
         assert!(tools.contains(&name.replace('/', "__").as_str()), "{name}");
     }
-    // A stream is an operation and no tool.
+    // A subscription is an operation but not a tool.
     assert!(openapi["paths"].get("/operations/demo/count").is_some());
     assert!(!tools.contains(&"demo__count"));
 }
 
 #[test]
-fn a_contract_file_is_exported_with_what_its_operations_share() {
+fn a_contract_file_is_exported_with_its_shared_definitions() {
     let folder = Folder::new();
     let path = folder.file("panpan.contract.json", contract().to_string());
     let again = printed(&["contract", "--contract", &path]);
@@ -140,9 +140,9 @@ fn a_contract_file_is_exported_with_what_its_operations_share() {
 }
 
 #[test]
-fn a_document_goes_to_the_file_that_is_named() {
+fn a_document_is_written_to_the_output_file() {
     let folder = Folder::new();
-    let path = folder.name("tools.json");
+    let path = folder.path("tools.json");
     let output = export(&["mcp", "-o", &path]);
     assert_eq!((output.status.code(), output.stdout.len()), (Some(0), 0));
     let written: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
@@ -150,29 +150,29 @@ fn a_document_goes_to_the_file_that_is_named() {
 }
 
 #[test]
-fn what_was_exported_as_a_contract_can_be_exported_again() {
+fn an_exported_contract_can_be_exported_again() {
     let folder = Folder::new();
-    let path = folder.name(ContractFile::FILE_NAME);
+    let path = folder.path(ContractFile::FILE_NAME);
     assert_eq!(
         export(&["contract", "--output", &path]).status.code(),
         Some(0)
     );
-    for what in ["contract", "openapi", "mcp"] {
+    for format in ["contract", "openapi", "mcp"] {
         assert_eq!(
-            printed(&[what, "--contract", &path]),
-            printed(&[what]),
-            "{what}"
+            printed(&[format, "--contract", &path]),
+            printed(&[format]),
+            "{format}"
         );
     }
 }
 
 #[test]
-fn what_cannot_be_exported_is_refused_with_the_file_the_place_and_a_hint() {
+fn an_invalid_contract_is_reported_with_its_file_its_location_and_a_hint() {
     let folder = Folder::new();
     let mut unknown = contract();
     unknown["operations"][0]["retires"] = json!(3);
     let many: Vec<Value> = (0..25).map(|_| json!({})).collect();
-    let nothing = folder.name("nothing.json");
+    let nothing = folder.path("nothing.json");
     let cases = [
         (
             folder.file("broken.json", "{\n \"panpan\": }"),
@@ -195,40 +195,43 @@ fn what_cannot_be_exported_is_refused_with_the_file_the_place_and_a_hint() {
             "bytes",
         ),
         (nothing, "cannot read"),
-        (folder.name(""), "cannot read"),
+        (folder.path(""), "cannot read"),
     ];
     for (path, part) in cases {
         let output = export(&["openapi", "--contract", &path]);
-        let talk = String::from_utf8(output.stderr).unwrap();
+        let messages = String::from_utf8(output.stderr).unwrap();
         assert_eq!(
             (output.status.code(), output.stdout.len()),
             (Some(2), 0),
-            "{talk}"
+            "{messages}"
         );
         assert!(
-            talk.starts_with("panpan: ") && talk.contains(&path),
-            "{talk}"
+            messages.starts_with("panpan: ") && messages.contains(&path),
+            "{messages}"
         );
-        assert!(talk.contains(part) && talk.contains("\nhint: "), "{talk}");
+        assert!(
+            messages.contains(part) && messages.contains("\nhint: "),
+            "{messages}"
+        );
     }
 }
 
 #[test]
-fn a_file_that_cannot_be_written_and_a_kind_that_is_not_known_are_refused() {
+fn an_unwritable_file_and_an_unknown_format_are_refused() {
     let folder = Folder::new();
-    let path = folder.name("no/such/folder.json");
+    let path = folder.path("no/such/folder.json");
     for (arguments, part) in [
         (vec!["mcp", "-o", &path], "cannot write"),
         (vec!["swagger"], "openapi"),
-        (vec![], "WHAT"),
+        (vec![], "FORMAT"),
     ] {
         let output = export(&arguments);
-        let talk = String::from_utf8(output.stderr).unwrap();
+        let messages = String::from_utf8(output.stderr).unwrap();
         assert_eq!(
             (output.status.code(), output.stdout.len()),
             (Some(2), 0),
-            "{talk}"
+            "{messages}"
         );
-        assert!(talk.contains(part), "{talk}");
+        assert!(messages.contains(part), "{messages}");
     }
 }

@@ -1,9 +1,6 @@
-//! The built program as an MCP server, driven by a real client over a real pipe.
+//! `panpan mcp`, driven by an MCP client over a pipe.
 
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that cannot go on should stop there"
-)]
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 use panpan_failure::dialect::{Dialect, MCP_META_KEY};
 use panpan_failure::{Category, Failure, ViolationKind};
@@ -41,8 +38,7 @@ impl Client {
         serde_json::to_value(result).unwrap()
     }
 
-    /// The failure as an agent reads it that sees nothing but the first text block, and the whole
-    /// one as a program reads it from `_meta`.
+    /// The failure in the first text block, as an agent reads it, and the complete failure in `_meta`.
     async fn fails(&self, tool: &'static str, input: Value) -> (Failure, Failure) {
         let result = self.call(tool, input).await;
         assert_eq!(result["isError"], json!(true), "{result}");
@@ -50,14 +46,14 @@ impl Client {
         assert!(result.get("structuredContent").is_none());
         assert!(result["_meta"][MCP_META_KEY].is_object());
         let text = result["content"][0]["text"].as_str().unwrap();
-        let told = Dialect::Bot
+        let view = Dialect::Bot
             .parse(text.as_bytes())
             .unwrap()
             .outcome
             .unwrap_err();
         let whole = Dialect::Mcp.read(result).unwrap().outcome.unwrap_err();
-        assert_eq!(told.code(), whole.code());
-        (told, whole)
+        assert_eq!(view.code(), whole.code());
+        (view, whole)
     }
 
     async fn leave(self) {
@@ -105,17 +101,17 @@ async fn tools_are_listed_with_their_schemas_and_declared_failures() {
 }
 
 #[tokio::test]
-async fn a_declared_failure_is_typed_in_the_first_text_block_and_whole_in_meta() {
+async fn a_declared_failure_is_in_the_first_text_block_and_complete_in_meta() {
     let client = Client::start().await;
-    let (told, whole) = client
+    let (view, whole) = client
         .fails("demo__divide", json!({"dividend": 1, "divisor": 0}))
         .await;
-    assert_eq!(told.code().as_str(), "DIVISION_BY_ZERO");
-    assert!(!told.may_repeat());
-    assert!(!told.recovery().required_actions.is_empty());
+    assert_eq!(view.code().as_str(), "DIVISION_BY_ZERO");
+    assert!(!view.may_repeat());
+    assert!(!view.recovery().required_actions.is_empty());
     assert_eq!(whole.category(), Category::Validation);
     assert!(whole.is_recoverable() && whole.is_defined());
-    assert_eq!(told.violations()[0].pointer, "/divisor");
+    assert_eq!(view.violations()[0].pointer, "/divisor");
     assert_eq!(whole.source(), Some("demo/divide"));
     assert_eq!(whole.parameters().unwrap()["divisor"], json!(0));
     assert!(whole.id().is_some() && whole.at().is_some());
@@ -123,19 +119,19 @@ async fn a_declared_failure_is_typed_in_the_first_text_block_and_whole_in_meta()
 }
 
 #[tokio::test]
-async fn a_failure_of_the_catalogue_says_when_to_come_back() {
+async fn a_retryable_failure_states_its_delay() {
     let client = Client::start().await;
-    let (told, whole) = client
+    let (view, whole) = client
         .fails("demo__fail", json!({"code": "ERR_HTTP_429_RATE_LIMITED"}))
         .await;
-    assert!(told.retryable());
-    assert!(told.recovery().retry_after_ms.is_some());
+    assert!(view.retryable());
+    assert!(view.recovery().retry_after_ms.is_some());
     assert!(whole.may_repeat());
     client.leave().await;
 }
 
 #[tokio::test]
-async fn a_good_call_gives_text_and_structured_content() {
+async fn a_success_has_text_and_structured_content() {
     let client = Client::start().await;
     let result = client
         .call("demo__divide", json!({"dividend": 6, "divisor": 4}))
@@ -147,20 +143,20 @@ async fn a_good_call_gives_text_and_structured_content() {
 }
 
 #[tokio::test]
-async fn wrong_arguments_are_a_result_that_names_every_place() {
+async fn invalid_arguments_are_a_result_with_every_violation() {
     let client = Client::start().await;
-    let (told, _) = client
+    let (view, _) = client
         .fails("demo__divide", json!({"divisor": "two", "x": 1}))
         .await;
-    assert_eq!(told.code().as_str(), "INVALID_INPUT");
-    let mut places: Vec<(&str, ViolationKind)> = told
+    assert_eq!(view.code().as_str(), "INVALID_INPUT");
+    let mut violations: Vec<(&str, ViolationKind)> = view
         .violations()
         .iter()
         .map(|violation| (violation.pointer.as_str(), violation.kind))
         .collect();
-    places.sort_unstable_by_key(|(pointer, _)| *pointer);
+    violations.sort_unstable_by_key(|(pointer, _)| *pointer);
     assert_eq!(
-        places,
+        violations,
         [
             ("/dividend", ViolationKind::Missing),
             ("/divisor", ViolationKind::Type),
@@ -171,11 +167,11 @@ async fn wrong_arguments_are_a_result_that_names_every_place() {
 }
 
 #[tokio::test]
-async fn an_unknown_tool_is_an_error_of_the_protocol() {
+async fn an_unknown_tool_is_a_protocol_error() {
     let client = Client::start().await;
-    let answered = client.try_call("demo__divde", json!({})).await;
-    let Err(ServiceError::McpError(error)) = answered else {
-        panic!("{answered:?}");
+    let response = client.try_call("demo__divde", json!({})).await;
+    let Err(ServiceError::McpError(error)) = response else {
+        panic!("{response:?}");
     };
     assert_eq!(error.code, ErrorCode::INVALID_PARAMS);
     assert_eq!(error.data.unwrap()["nearest"], json!(["demo__divide"]));
@@ -183,7 +179,7 @@ async fn an_unknown_tool_is_an_error_of_the_protocol() {
 }
 
 #[test]
-fn a_client_that_leaves_at_once_is_no_error() {
+fn a_client_that_disconnects_at_once_is_not_an_error() {
     let output = std::process::Command::new(env!("CARGO_BIN_EXE_panpan"))
         .args(["mcp", "--store", "memory:"])
         .stdin(std::process::Stdio::null())
@@ -194,7 +190,30 @@ fn a_client_that_leaves_at_once_is_no_error() {
 }
 
 #[test]
-fn arguments_that_make_no_sense_end_with_two() {
+fn if_no_mcp_server_can_be_started_the_command_exits_with_2() {
+    let missing = [
+        "mcp",
+        "--store",
+        "memory:",
+        "--mcp-stdio",
+        "no-such-command",
+    ];
+    for (flags, exit_code) in [(&[][..], 2), (&["--demo"], 0)] {
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_panpan"))
+            .args([&missing, flags].concat())
+            .stdin(std::process::Stdio::null())
+            .output()
+            .unwrap();
+        let messages = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(exit_code), "{messages}");
+        assert!(messages.contains("no-such-command"), "{messages}");
+        let hint = "hint: correct the command in --mcp-stdio";
+        assert_eq!(messages.contains(hint), exit_code == 2, "{messages}");
+    }
+}
+
+#[test]
+fn invalid_arguments_exit_with_2() {
     for arguments in [&["nonsense"][..], &["mcp", "--nonsense"], &[]] {
         let output = std::process::Command::new(env!("CARGO_BIN_EXE_panpan"))
             .args(arguments)
@@ -206,7 +225,7 @@ fn arguments_that_make_no_sense_end_with_two() {
 }
 
 #[tokio::test]
-async fn what_is_no_message_at_all_is_answered_and_the_next_message_is_served() {
+async fn invalid_json_gets_an_error_and_the_next_message_is_served() {
     use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
     let mut child = Command::new(env!("CARGO_BIN_EXE_panpan"))
@@ -220,7 +239,7 @@ async fn what_is_no_message_at_all_is_answered_and_the_next_message_is_served() 
     }});
     let mut stdin = child.stdin.take().unwrap();
     stdin
-        .write_all(format!("this is no JSON\n{initialize}\n").as_bytes())
+        .write_all(format!("not JSON\n{initialize}\n").as_bytes())
         .await
         .unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();

@@ -1,6 +1,6 @@
-//! `panpan token` as a person or a script meets it, each command a process of its own.
+//! `panpan token`: each command is a separate process.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 use std::path::PathBuf;
 use std::process::{Command, Output};
@@ -8,13 +8,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
 
-/// An empty folder that goes away with the test; one level below it data is kept.
+/// A temporary folder with a data folder in it.
 struct Folder(PathBuf);
 
 impl Folder {
     fn new() -> Self {
-        static MADE: AtomicUsize = AtomicUsize::new(0);
-        let number = MADE.fetch_add(1, Ordering::SeqCst);
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let number = COUNT.fetch_add(1, Ordering::SeqCst);
         let name = format!("panpan-token-{}-{number}", std::process::id());
         let path = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&path).unwrap();
@@ -32,15 +32,15 @@ impl Folder {
             .unwrap()
     }
 
-    /// Runs a command that goes well, and gives what it printed.
-    fn printed(&self, arguments: &[&str]) -> String {
+    /// Runs a command that succeeds, and returns its stdout.
+    fn stdout(&self, arguments: &[&str]) -> String {
         let output = self.run(arguments);
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         String::from_utf8(output.stdout).unwrap()
     }
 
     fn listed(&self) -> Vec<Value> {
-        serde_json::from_str(&self.printed(&["token", "list", "--json"])).unwrap()
+        serde_json::from_str(&self.stdout(&["token", "list", "--json"])).unwrap()
     }
 }
 
@@ -74,7 +74,7 @@ fn is_token(text: &str) -> bool {
 }
 
 #[test]
-fn a_new_token_stands_alone_on_stdout_and_what_it_may_do_on_stderr() {
+fn a_new_token_is_on_stdout_and_its_permissions_on_stderr() {
     let folder = Folder::new();
     let output = folder.run(&[
         "token",
@@ -97,8 +97,8 @@ fn a_new_token_stands_alone_on_stdout_and_what_it_may_do_on_stderr() {
     let printed = String::from_utf8(output.stdout.clone()).unwrap();
     let token = printed.strip_suffix('\n').unwrap();
     assert!(is_token(token), "{token}");
-    let said = stderr(&output);
-    assert!(!said.contains(token) && !said.contains(token.rsplit('_').next().unwrap()));
+    let messages = stderr(&output);
+    assert!(!messages.contains(token) && !messages.contains(token.rsplit('_').next().unwrap()));
     for part in [
         "ann",
         "scope orders",
@@ -106,7 +106,7 @@ fn a_new_token_stands_alone_on_stdout_and_what_it_may_do_on_stderr() {
         "resource file:write",
         "2999-01-01T00:00:00Z",
     ] {
-        assert!(said.contains(part), "{part} is not in {said}");
+        assert!(messages.contains(part), "{part} is not in {messages}");
     }
     let [listed] = &folder.listed()[..] else {
         panic!("one token was made");
@@ -121,31 +121,31 @@ fn a_new_token_stands_alone_on_stdout_and_what_it_may_do_on_stderr() {
 }
 
 #[test]
-fn a_token_is_made_listed_and_revoked_and_every_process_sees_it() {
+fn tokens_are_created_listed_and_revoked_across_processes() {
     let folder = Folder::new();
-    let told: Value =
-        serde_json::from_str(&folder.printed(&["token", "new", "ann", "--json"])).unwrap();
-    assert!(is_token(told["token"].as_str().unwrap()));
-    let first = told["id"].as_str().unwrap();
-    folder.printed(&["token", "new", "ann"]);
-    folder.printed(&["token", "new", "bob"]);
+    let created: Value =
+        serde_json::from_str(&folder.stdout(&["token", "new", "ann", "--json"])).unwrap();
+    assert!(is_token(created["token"].as_str().unwrap()));
+    let first = created["id"].as_str().unwrap();
+    folder.stdout(&["token", "new", "ann"]);
+    folder.stdout(&["token", "new", "bob"]);
     let state = |id: &str| {
         let listed = folder.listed();
         let found = listed.iter().find(|token| token["id"] == id).unwrap();
         found["state"].as_str().unwrap().to_owned()
     };
     assert_eq!(state(first), "valid");
-    assert_eq!(folder.printed(&["token", "revoke", first]), "");
+    assert_eq!(folder.stdout(&["token", "revoke", first]), "");
     assert_eq!(state(first), "revoked");
     let again = folder.run(&["token", "revoke", first]);
     assert_eq!(again.status.code(), Some(0));
     assert!(
-        stderr(&again).contains("was revoked before at 2"),
+        stderr(&again).contains("was already revoked at 2"),
         "{}",
         stderr(&again)
     );
-    folder.printed(&["token", "revoke", "ann"]);
-    let table = folder.printed(&["token", "list"]);
+    folder.stdout(&["token", "revoke", "ann"]);
+    let table = folder.stdout(&["token", "list"]);
     let lines: Vec<&str> = table.lines().collect();
     assert_eq!(lines.len(), 4, "{table}");
     assert!(lines[0].starts_with("ID "), "{table}");
@@ -160,16 +160,16 @@ fn a_token_is_made_listed_and_revoked_and_every_process_sees_it() {
 }
 
 #[test]
-fn a_name_nothing_goes_by_is_answered_with_the_nearest_and_exit_1() {
+fn an_unknown_name_gets_suggestions_and_exit_code_1() {
     let folder = Folder::new();
-    let token = folder.printed(&["token", "new", "deployer"]);
-    for (asked, said) in [
+    let token = folder.stdout(&["token", "new", "deployer"]);
+    for (name, message) in [
         ("deploier", "did you mean deployer?"),
         ("nobody-at-all", "`panpan token list` shows every token"),
     ] {
-        let output = folder.run(&["token", "revoke", asked]);
-        assert_eq!(output.status.code(), Some(1), "{asked}");
-        assert!(stderr(&output).contains(said), "{}", stderr(&output));
+        let output = folder.run(&["token", "revoke", name]);
+        assert_eq!(output.status.code(), Some(1), "{name}");
+        assert!(stderr(&output).contains(message), "{}", stderr(&output));
     }
     let most_of_it = &token[..60];
     let output = folder.run(&["token", "revoke", most_of_it]);
@@ -182,7 +182,7 @@ fn a_name_nothing_goes_by_is_answered_with_the_nearest_and_exit_1() {
 }
 
 #[test]
-fn without_tokens_the_list_is_empty_and_says_how_to_make_one() {
+fn an_empty_list_says_how_to_create_a_token() {
     let folder = Folder::new();
     let output = folder.run(&["token", "list"]);
     assert_eq!((output.status.code(), output.stdout.len()), (Some(0), 0));
@@ -195,11 +195,11 @@ fn without_tokens_the_list_is_empty_and_says_how_to_make_one() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_and_makes_no_token() {
+fn invalid_arguments_create_no_token() {
     let folder = Folder::new();
     let secret = "s3cr3t";
     let elsewhere = format!("postgres://app:{secret}@db/main");
-    for (arguments, said) in [
+    for (arguments, message) in [
         (&["new", "an n"][..], "visible ASCII"),
         (&["new", ""], "the name of a principal is empty"),
         (
@@ -214,7 +214,7 @@ fn what_makes_no_sense_is_refused_and_makes_no_token() {
             &["new", "ann", "--resource", "file:"],
             "the name of an action is empty",
         ),
-        (&["new", "ann", "--expires", "soon"], "as 30d or 12h"),
+        (&["new", "ann", "--expires", "soon"], "such as 30d or 12h"),
         (
             &["new", "ann", "--expires", "2001-01-01"],
             "would never be valid",
@@ -223,49 +223,49 @@ fn what_makes_no_sense_is_refused_and_makes_no_token() {
         (&["new"], "PRINCIPAL"),
         (
             &["list", "--store", "memory:"],
-            "would be gone when this command ends",
+            "would be lost when this command ends",
         ),
         (
             &["new", "ann", "--store", &elsewhere],
-            "postgres: is no kind of store",
+            "unknown store scheme postgres:",
         ),
         (&["revoke"], "ID|PRINCIPAL"),
     ] {
         let output = folder.run(&[&["token"], arguments].concat());
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         assert!(output.stdout.is_empty(), "{arguments:?}");
-        let told = stderr(&output);
+        let text = stderr(&output);
         assert!(
-            told.contains(said) && !told.contains(secret),
-            "{arguments:?}: {told}"
+            text.contains(message) && !text.contains(secret),
+            "{arguments:?}: {text}"
         );
     }
     assert!(folder.listed().is_empty());
 }
 
 #[test]
-fn a_place_that_cannot_be_written_to_is_told_with_a_way_out() {
+fn a_data_folder_that_cannot_be_written_is_reported_with_a_hint() {
     let folder = Folder::new();
     std::fs::write(folder.data(), "a file, where a folder should be").unwrap();
     let output = folder.run(&["token", "new", "ann"]);
     assert_eq!(output.status.code(), Some(2));
-    let said = stderr(&output);
-    assert!(said.contains("cannot get at the tokens"), "{said}");
-    assert!(said.contains("hint: set PANPAN_DATA"), "{said}");
-    let homeless = panpan(&["token", "list"]).output().unwrap();
-    assert_eq!(homeless.status.code(), Some(2));
+    let text = stderr(&output);
+    assert!(text.contains("cannot read the tokens"), "{text}");
+    assert!(text.contains("hint: set PANPAN_DATA"), "{text}");
+    let without_folder = panpan(&["token", "list"]).output().unwrap();
+    assert_eq!(without_folder.status.code(), Some(2));
     assert!(
-        stderr(&homeless).contains("hint: set PANPAN_DATA"),
+        stderr(&without_folder).contains("hint: set PANPAN_DATA"),
         "{}",
-        stderr(&homeless)
+        stderr(&without_folder)
     );
 }
 
 #[test]
-fn a_named_store_is_used_instead_of_the_usual_one() {
+fn a_configured_store_replaces_the_default() {
     let folder = Folder::new();
     let file = format!("sqlite:{}", folder.0.join("other.db").display());
-    folder.printed(&["token", "new", "ann", "--store", &file]);
+    folder.stdout(&["token", "new", "ann", "--store", &file]);
     assert!(folder.listed().is_empty());
     let listed = panpan(&["token", "list", "--json"])
         .env("PANPAN_STORE", &file)
@@ -277,10 +277,10 @@ fn a_named_store_is_used_instead_of_the_usual_one() {
 
 #[cfg(unix)]
 #[test]
-fn nobody_else_may_look_into_the_folder_or_the_file() {
+fn only_the_owner_can_read_the_folder_and_the_file() {
     use std::os::unix::fs::PermissionsExt;
     let folder = Folder::new();
-    folder.printed(&["token", "new", "ann"]);
+    folder.stdout(&["token", "new", "ann"]);
     for (path, expected) in [
         (folder.data(), 0o700),
         (folder.data().join("panpan.db"), 0o600),

@@ -1,4 +1,4 @@
-//! How the program says that it could not do what was asked: a sentence, why, and a hint.
+//! How the program reports an error: what failed, the causes, and a hint.
 
 use std::fmt;
 use std::io::{self, ErrorKind, Write};
@@ -6,15 +6,15 @@ use std::process::ExitCode;
 
 use panpan_runtime::Problems;
 
-use crate::place;
+use crate::data_folder;
 use crate::sources::LoadError;
 
-/// The exit code when the answer is no.
-pub(super) const ANSWER_IS_NO: u8 = 1;
-/// The exit code for what could not be done.
-pub(super) const COULD_NOT: u8 = 2;
+/// The exit code of a negative answer.
+pub(super) const NEGATIVE: u8 = 1;
+/// The exit code of an error.
+pub(super) const ERROR: u8 = 2;
 
-/// A sentence with advice, to be wrapped around an error as its context.
+/// A message with a hint, used as the context of an error.
 #[derive(Debug)]
 pub(crate) struct Hinted {
     message: String,
@@ -38,33 +38,33 @@ impl fmt::Display for Hinted {
 
 impl std::error::Error for Hinted {}
 
-/// Why there is nothing to serve, with advice that fits it: about a source, or about the store.
-pub(super) fn hinted(message: &str, error: anyhow::Error) -> anyhow::Error {
+/// Adds the hint that fits an error of the backend: about a source, or about the store.
+pub(super) fn with_hint(message: &str, error: anyhow::Error) -> anyhow::Error {
     let hint = match error.downcast_ref::<LoadError>() {
         Some(error) => error.hint(),
         None if error.is::<Problems>() => {
-            "mend what is listed; operations of the same name need other namespaces"
+            "fix the listed problems; operations with the same name need different namespaces"
         }
-        None => place::HINT,
+        None => data_folder::HINT,
     };
     error.context(Hinted::new(message, hint))
 }
 
-/// Tells about arguments that make no sense, or shows the help that was asked for.
-pub(super) fn usage(usage: &clap::Error) -> ExitCode {
+/// Prints what is wrong with the arguments, or the requested help.
+pub(super) fn print_usage(usage: &clap::Error) -> ExitCode {
     match usage.print() {
-        Ok(()) => ExitCode::from(u8::try_from(usage.exit_code()).unwrap_or(COULD_NOT)),
-        Err(error) => report(&error.into(), COULD_NOT),
+        Ok(()) => ExitCode::from(u8::try_from(usage.exit_code()).unwrap_or(ERROR)),
+        Err(error) => report(&error.into(), ERROR),
     }
 }
 
-/// Tells what went wrong. A reader that has seen enough is nothing wrong.
+/// Prints an error. A reader that closed the pipe is not an error.
 pub(super) fn report(error: &anyhow::Error, exit_code: u8) -> ExitCode {
     if is_broken_pipe(error) {
         return ExitCode::SUCCESS;
     }
-    // When stderr is gone too, the exit code has to do.
-    let _ = io::stderr().write_all(told(error).as_bytes());
+    // If stderr is closed too, only the exit code is left.
+    let _ = io::stderr().write_all(text(error).as_bytes());
     ExitCode::from(exit_code)
 }
 
@@ -75,12 +75,12 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
         .any(|cause| cause.kind() == ErrorKind::BrokenPipe)
 }
 
-fn told(error: &anyhow::Error) -> String {
-    let sentences: Vec<String> = error.chain().map(ToString::to_string).collect();
-    let told = format!("panpan: {}\n", sentences.join(": "));
+fn text(error: &anyhow::Error) -> String {
+    let messages: Vec<String> = error.chain().map(ToString::to_string).collect();
+    let text = format!("panpan: {}\n", messages.join(": "));
     match error.downcast_ref::<Hinted>() {
-        Some(hinted) => format!("{told}\nhint: {}\n", hinted.hint),
-        None => told,
+        Some(hinted) => format!("{text}\nhint: {}\n", hinted.hint),
+        None => text,
     }
 }
 
@@ -89,17 +89,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_hint_stands_alone_after_a_blank_line() {
+    fn a_hint_follows_a_blank_line() {
         let hinted = Hinted::new("cannot read panpan.toml", "check that the file exists");
         let error = anyhow::Error::from(io::Error::other("no such file")).context(hinted);
         assert_eq!(
-            told(&error),
+            text(&error),
             "panpan: cannot read panpan.toml: no such file\n\nhint: check that the file exists\n"
         );
     }
 
     #[test]
-    fn a_broken_pipe_is_seen_however_deep_it_lies() {
+    fn a_broken_pipe_is_found_at_any_depth() {
         let broken = anyhow::Error::from(io::Error::from(ErrorKind::BrokenPipe)).context("writing");
         assert!(is_broken_pipe(&broken));
         assert!(!is_broken_pipe(&anyhow::anyhow!("anything else")));

@@ -1,4 +1,4 @@
-//! `panpan explain`: what a code means, what to do about it, how each dialect shows it.
+//! `panpan explain`: the meaning of a code, what to do about it, and how each dialect writes it.
 
 use std::io::Write;
 
@@ -8,16 +8,21 @@ use panpan_failure::explained::{explained, facts};
 use panpan_failure::{Category, Code, Effect, Failure, Kind, Remedy};
 use serde_json::Value;
 
-use super::Done;
+use super::Status;
 use super::error::Hinted;
 
-/// What to explain.
+/// The options of `panpan explain`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  panpan explain ERR_HTTP_429_RATE_LIMITED
+  panpan explain -32601
+  panpan explain --category rate_limit --json")]
 pub(super) struct Args {
-    /// The code to explain, such as ERR_HTTP_429_RATE_LIMITED, or its number; without it all are listed
+    /// The code, such as ERR_TIMEOUT, or its number [default: list all codes]
     #[arg(allow_negative_numbers = true)]
     code: Option<String>,
-    /// List only codes of this category: its word or its letter
+    /// List only the codes of this category, given by name or letter
     #[arg(long, value_parser = category, conflicts_with = "code")]
     category: Option<Category>,
     /// Print JSON
@@ -39,31 +44,31 @@ fn category(text: &str) -> Result<Category, String> {
                 .iter()
                 .map(|category| category.word())
                 .collect();
-            format!("one of {}", words.join(", "))
+            format!("expected one of {}", words.join(", "))
         })
 }
 
-/// Prints the page of one code, or the list of all.
-pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<Done> {
-    let Some(asked) = &args.code else {
+/// Prints the page of one code, or the list of all codes.
+pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<Status> {
+    let Some(code) = &args.code else {
         list(args, out)?;
-        return Ok(Done::Yes);
+        return Ok(Status::Success);
     };
-    match find(asked) {
+    match find(code) {
         Some(known) if args.json => writeln!(out, "{:#}", explained(&known))?,
         Some(known) => page(&known, out)?,
-        None => return Ok(Done::No(unknown(asked))),
+        None => return Ok(Status::Negative(unknown(code))),
     }
-    Ok(Done::Yes)
+    Ok(Status::Success)
 }
 
 fn list(args: &Args, out: &mut impl Write) -> std::io::Result<()> {
-    let wanted = |row: &&catalogue::Entry| {
+    let is_selected = |row: &&catalogue::Entry| {
         args.category
             .is_none_or(|category| row.category == category)
     };
     let rows: Vec<Known> = catalogue::entries()
-        .filter(wanted)
+        .filter(is_selected)
         .map(Known::Row)
         .collect();
     if args.json {
@@ -86,24 +91,24 @@ fn list(args: &Args, out: &mut impl Write) -> std::io::Result<()> {
     if args.category.is_none() {
         writeln!(
             out,
-            "\nERR_HTTP_<status> and HTTP_<status>, 400 to 599, take the facts of their status."
+            "\nERR_HTTP_<status> and HTTP_<status>, 400 to 599, have the category and advice of their status."
         )?;
     }
     Ok(())
 }
 
-/// The code as typed, in upper case, as the flat dialect names it, or by its number.
-fn find(asked: &str) -> Option<Known> {
-    if let Ok(number) = asked.parse::<i64>() {
+/// Finds a code by its name in any case, its name in the flat dialect, or its number.
+fn find(code: &str) -> Option<Known> {
+    if let Ok(number) = code.parse::<i64>() {
         return catalogue::for_jsonrpc(number);
     }
-    let normalised = Code::normalised(asked)?;
-    catalogue::lookup(normalised.as_str()).or_else(|| catalogue::for_flat_name(asked))
+    let normalised = Code::normalised(code)?;
+    catalogue::lookup(normalised.as_str()).or_else(|| catalogue::for_flat_name(code))
 }
 
-/// Says that there is no such code, and which ones come near.
-fn unknown(asked: &str) -> Hinted {
-    let near = nearest_codes(asked);
+/// An unknown code, with the nearest codes as a hint.
+fn unknown(code: &str) -> Hinted {
+    let near = nearest_codes(code);
     let hint = match near.as_slice() {
         [] => "`panpan explain` lists every code".to_owned(),
         near => format!(
@@ -111,22 +116,22 @@ fn unknown(asked: &str) -> Hinted {
             near.join(", ")
         ),
     };
-    Hinted::new(format!("there is no code {asked:?}"), hint)
+    Hinted::new(format!("unknown code {code:?}"), hint)
 }
 
-/// The codes that come nearest: those of a status if a number was asked for, else by spelling, else
-/// those that hold the word.
-fn nearest_codes(asked: &str) -> Vec<&'static str> {
+/// The nearest codes: those of an HTTP status if the code is a number, otherwise by spelling, otherwise those that
+/// contain the word.
+fn nearest_codes(code: &str) -> Vec<&'static str> {
     let codes = || catalogue::entries().map(|row| row.code);
-    if let Ok(status) = asked.parse::<u16>() {
-        let answered = catalogue::entries().filter(|row| row.http == status);
-        return answered.map(|row| row.code).collect();
+    if let Ok(status) = code.parse::<u16>() {
+        let with_status = catalogue::entries().filter(|row| row.http == status);
+        return with_status.map(|row| row.code).collect();
     }
-    let near = nearest(asked, codes());
+    let near = nearest(code, codes());
     if !near.is_empty() {
         return near;
     }
-    let word = asked.to_ascii_uppercase();
+    let word = code.to_ascii_uppercase();
     codes()
         .filter(|code| word.len() > 2 && code.contains(&word))
         .collect()
@@ -142,7 +147,7 @@ fn page(known: &Known, out: &mut impl Write) -> anyhow::Result<()> {
     for line in known.page().lines() {
         writeln!(out, "{}", line.trim_start_matches("## "))?;
     }
-    writeln!(out, "\nHow each dialect shows it\n")?;
+    writeln!(out, "\nHow each dialect writes it\n")?;
     for dialect in Dialect::ALL {
         let shown = serde_json::to_string(&dialect.failure(&failure, Envelope::default()))?;
         writeln!(out, "{dialect:<8} {shown}")?;
@@ -160,7 +165,7 @@ fn summary(known: &Known, failure: &Failure) -> [(&'static str, String); 5] {
             "category",
             format!("{} ({})", kind.category(), kind.category().letter()),
         ),
-        ("repeating", advice(failure)),
+        ("retry", advice(failure)),
         ("remedy", remedies.join(", ")),
         (
             "numbers",
@@ -179,10 +184,10 @@ fn summary(known: &Known, failure: &Failure) -> [(&'static str, String); 5] {
 fn advice(failure: &Failure) -> String {
     let effect = failure.effect();
     match (failure.retryable(), effect) {
-        (false, _) => "never succeeds: the identical call fails again".to_owned(),
-        (true, Effect::None) => format!("safe, {}", times(failure)),
+        (false, _) => "no: the identical call fails again".to_owned(),
+        (true, Effect::None) => format!("yes, {}", times(failure)),
         (true, Effect::Unknown | Effect::Applied) => format!(
-            "if the call reads, or is idempotent (effect {effect}), {}",
+            "if the call only reads or is idempotent (effect {effect}), {}",
             times(failure)
         ),
     }

@@ -1,6 +1,6 @@
-//! `panpan export`: the contracts of operations, as a document other programs read.
+//! `panpan export`: operations as an OpenAPI document, a contract file or a list of MCP tools.
 //!
-//! How such a document looks is decided where it is made: the openapi crate, the contract, MCP.
+//! The formats are implemented elsewhere: in the openapi crate, the contract crate and the MCP surface.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -14,59 +14,59 @@ use panpan_openapi::About;
 use panpan_surfaces::mcp;
 use serde_json::Value;
 
-use super::Done;
+use super::Status;
 use super::error::Hinted;
 use crate::backend::Backend;
 use crate::store::StoreAddress;
 
-/// How many problems of a contract file are told; the others are counted.
-const PROBLEMS_TOLD: usize = 20;
+/// How many problems of a contract file are listed; the rest are counted.
+const PROBLEMS_LISTED: usize = 20;
 
-/// What is written, of which operations, and where to.
+/// The options of `panpan export`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The kind of document
-    what: What,
-    /// The contract file whose operations are written; those that come with panpan if left out
+    /// The format to write
+    format: Format,
+    /// Export the operations of this contract file [default: the built-in operations]
     #[arg(long, value_name = "FILE")]
     contract: Option<PathBuf>,
-    /// The file to write, in place of standard output
+    /// Write to this file instead of stdout
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum What {
-    /// OpenAPI 3.1: one path for each operation, every declared failure under its status
+enum Format {
+    /// OpenAPI 3.1: one path per operation, each declared failure under its status
     Openapi,
-    /// A contract file, which panpan reads back
+    /// A contract file, which `panpan serve --openapi` can serve
     Contract,
-    /// The list of tools as an MCP client is shown it
+    /// The list of tools that an MCP client sees
     Mcp,
 }
 
 /// Writes the document.
-pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<Done> {
+pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<Status> {
     let file = match &args.contract {
         Some(path) => read(path)?,
         None => built_in()?,
     };
-    let text = written(args.what, file)?;
+    let text = document(args.format, file)?;
     match &args.output {
         Some(path) => std::fs::write(path, text).with_context(|| {
-            let hint = "name a file in a folder that exists and that you may write to";
+            let hint = "choose a file in an existing folder that you may write to";
             Hinted::new(format!("cannot write {}", path.display()), hint)
         })?,
         None => out.write_all(text.as_bytes())?,
     }
-    Ok(Done::Yes)
+    Ok(Status::Success)
 }
 
-fn written(what: What, file: ContractFile) -> anyhow::Result<String> {
-    let document = match what {
-        What::Contract => return Ok(file.to_text()),
-        What::Openapi => openapi(&file),
-        What::Mcp => mcp::tool_list(&standing_alone(&file)),
+fn document(format: Format, file: ContractFile) -> anyhow::Result<String> {
+    let document = match format {
+        Format::Contract => return Ok(file.to_text()),
+        Format::Openapi => openapi(&file),
+        Format::Mcp => mcp::tool_list(&self_contained(&file)),
     };
     Ok(serde_json::to_string_pretty(&document)? + "\n")
 }
@@ -77,12 +77,12 @@ fn openapi(file: &ContractFile) -> Value {
         version: file.service.version.as_deref().unwrap_or("0"),
         server: None,
     };
-    panpan_openapi::export(standing_alone(file).iter(), &about)
+    panpan_openapi::export(self_contained(file).iter(), &about)
 }
 
-/// The operations with every shared definition their schemas need.
-fn standing_alone(file: &ContractFile) -> Vec<OperationSpec> {
-    let alone = |spec: &OperationSpec| {
+/// The operations, each with the shared definitions that its schemas refer to.
+fn self_contained(file: &ContractFile) -> Vec<OperationSpec> {
+    let self_contained = |spec: &OperationSpec| {
         let mut spec = spec.clone();
         spec.input_schema = file.self_contained(&spec.input_schema);
         spec.output_schema = file.self_contained(&spec.output_schema);
@@ -91,30 +91,30 @@ fn standing_alone(file: &ContractFile) -> Vec<OperationSpec> {
         }
         spec
     };
-    file.operations.iter().map(alone).collect()
+    file.operations.iter().map(self_contained).collect()
 }
 
-/// What comes with panpan, as far as it can be called from outside.
+/// The built-in operations that callers can see.
 fn built_in() -> anyhow::Result<ContractFile> {
     let backend = Backend::open(&StoreAddress::Memory)?;
     let mut file = ContractFile::new("panpan");
     file.service.version = Some(env!("CARGO_PKG_VERSION").to_owned());
     let registry = backend.dispatcher().registry();
     let specs = registry.operations().map(|operation| operation.spec());
-    let outside = specs.filter(|spec| spec.visibility == Visibility::External);
-    file.operations = outside.cloned().collect();
+    let external = specs.filter(|spec| spec.visibility == Visibility::External);
+    file.operations = external.cloned().collect();
     Ok(file)
 }
 
 fn read(path: &Path) -> anyhow::Result<ContractFile> {
     let bytes = bytes(path).with_context(|| {
-        let hint = "name the file of a contract that exists and that you may read";
+        let hint = "name an existing contract file that you may read";
         Hinted::new(format!("cannot read {}", path.display()), hint)
     })?;
-    contract_file::check(&bytes).map_err(|problems| refused(path, &problems).into())
+    contract_file::check(&bytes).map_err(|problems| invalid(path, &problems).into())
 }
 
-/// One byte more than is read at most, so that a larger file is noticed and refused.
+/// Reads up to one byte beyond the limit, so that a larger file is noticed.
 fn bytes(path: &Path) -> std::io::Result<Vec<u8>> {
     let limit = u64::try_from(FILE_BYTES_LIMIT).unwrap_or(u64::MAX);
     let mut bytes = Vec::new();
@@ -123,15 +123,19 @@ fn bytes(path: &Path) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn refused(path: &Path, problems: &[Problem]) -> Hinted {
-    let told = problems.iter().take(PROBLEMS_TOLD);
-    let mut lines: Vec<String> = told.map(|problem| format!("\n  {problem}")).collect();
-    if let Some(more @ 1..) = problems.len().checked_sub(PROBLEMS_TOLD) {
+fn invalid(path: &Path, problems: &[Problem]) -> Hinted {
+    let listed = problems.iter().take(PROBLEMS_LISTED);
+    let mut lines: Vec<String> = listed.map(|problem| format!("\n  {problem}")).collect();
+    if let Some(more @ 1..) = problems.len().checked_sub(PROBLEMS_LISTED) {
         lines.push(format!("\n  and {more} more"));
     }
-    let message = format!("{} is no contract file:{}", path.display(), lines.concat());
+    let message = format!(
+        "{} is not a valid contract file:{}",
+        path.display(),
+        lines.concat()
+    );
     Hinted::new(
         message,
-        "mend what is listed; panpan export contract writes one that is right",
+        "fix the listed problems; `panpan export contract` prints a valid example",
     )
 }

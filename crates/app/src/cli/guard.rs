@@ -1,8 +1,8 @@
-//! `panpan guard`: runs one program, and ends it with everything it started.
+//! `panpan guard`: runs one program and kills it together with everything it started.
 //!
-//! A process group ends what stays in it, and nothing ends it when the process that started it is killed. So the
-//! program of an MCP server is started through this one, which is the parent of whatever the program leaves
-//! behind, and ends all of it when the program ends, when it is told to, or when its own parent is gone.
+//! A process group misses processes that leave it, and nothing kills the group when panpan itself is killed. So panpan
+//! starts the program of an MCP server through this command. It becomes the parent of orphaned processes, and kills
+//! all descendants when the program ends, when it gets a signal, or when its own parent is gone.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Command, ExitStatus};
@@ -16,68 +16,67 @@ use nix::sys::signal::{SigSet, Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, dup2_stdin, dup2_stdout, getpid, getppid};
 
-use super::Done;
+use super::Status;
 
-/// How often it is looked whether the parent is still there.
-const PARENT_LOOK: Duration = Duration::from_millis(200);
+/// How often to check that the parent still runs.
+const PARENT_INTERVAL: Duration = Duration::from_millis(200);
 
-/// How often what was killed is looked for again, and how many times: what starts others while it is being
-/// ended is ended too.
-const END_LOOK: Duration = Duration::from_millis(10);
-const END_LOOKS: usize = 300;
+/// How often and how many times to look for descendants that were started while others were killed.
+const KILL_INTERVAL: Duration = Duration::from_millis(10);
+const KILL_ROUNDS: usize = 300;
 
-/// How many processes that have ended are taken leave of between two looks.
-const REAPED_AT_ONCE: usize = 10_000;
+/// How many processes to reap per round.
+const REAPED_PER_ROUND: usize = 10_000;
 
-/// Runs a program for as long as the process that started this one runs.
+/// The arguments of `panpan guard`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The process it runs for.
+    /// The process id of the parent
     parent: i32,
-    /// The program, and what it is started with.
+    /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<String>,
 }
 
-pub(super) fn run(args: &Args) -> anyhow::Result<Done> {
+pub(super) fn run(args: &Args) -> anyhow::Result<Status> {
     let parent = Pid::from_raw(args.parent);
-    set_child_subreaper(true).context("cannot become the parent of what the program leaves")?;
+    set_child_subreaper(true).context("cannot become the parent of orphaned processes")?;
     let program = &args.words[0];
-    // Before signals are blocked: the program inherits what is.
+    // Before signals are blocked: the program would inherit the mask.
     let child = Command::new(program).args(&args.words[1..]).spawn();
     let child = child.with_context(|| format!("cannot start {program}"))?;
-    let status = watched(Pid::from_raw(i32::try_from(child.id())?), parent);
-    // Whatever went wrong, nothing is left behind.
+    let status = wait_for_end(Pid::from_raw(i32::try_from(child.id())?), parent);
+    // Also after an error.
     kill_descendants();
-    Ok(Done::Told(exit_code(status?)))
+    Ok(Status::Exit(exit_code(status?)))
 }
 
-/// Waits for the end of the program, of its parent, or for being asked to end it.
-fn watched(program: Pid, parent: Pid) -> anyhow::Result<ExitStatus> {
-    let asked = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP]);
-    asked.thread_block().context("cannot wait for signals")?;
-    // The pipes are the program's: held open here, its end of them would never be noticed.
-    let nothing = fs::OpenOptions::new()
+/// Waits for the end of the program. Exits when the parent ends or a signal arrives.
+fn wait_for_end(program: Pid, parent: Pid) -> anyhow::Result<ExitStatus> {
+    let signals = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP]);
+    signals.thread_block().context("cannot wait for signals")?;
+    // Otherwise this process keeps the program's pipes open, and nobody notices that the program closed them.
+    let null = fs::OpenOptions::new()
         .read(true)
         .write(true)
         .open("/dev/null")?;
-    dup2_stdin(&nothing)?;
-    dup2_stdout(&nothing)?;
+    dup2_stdin(&null)?;
+    dup2_stdout(&null)?;
     thread::Builder::new().spawn(move || {
-        let _ = asked.wait();
-        end_all();
+        let _ = signals.wait();
+        kill_and_exit();
     })?;
     thread::Builder::new().spawn(move || {
         while getppid() == parent {
-            thread::sleep(PARENT_LOOK);
+            thread::sleep(PARENT_INTERVAL);
         }
-        end_all();
+        kill_and_exit();
     })?;
-    ended(program)
+    reap_until(program)
 }
 
-/// Waits for the program, and takes leave of everything else that ends meanwhile.
-fn ended(program: Pid) -> anyhow::Result<ExitStatus> {
+/// Waits for the program, and reaps other processes that end meanwhile.
+fn reap_until(program: Pid) -> anyhow::Result<ExitStatus> {
     loop {
         match waitpid(None, None) {
             Ok(WaitStatus::Exited(pid, code)) if pid == program => {
@@ -86,9 +85,9 @@ fn ended(program: Pid) -> anyhow::Result<ExitStatus> {
             Ok(WaitStatus::Signaled(pid, signal, _)) if pid == program => {
                 return Ok(ExitStatus::from_raw(signal as i32));
             }
-            // Another thread has ended it.
+            // Another thread has reaped it.
             Err(Errno::ECHILD) => return Ok(ExitStatus::from_raw(Signal::SIGKILL as i32)),
-            // Ended by a signal that has no name; if it was the program, it is not there any more.
+            // Some process was killed by a signal without a name; if it was the program, it no longer exists.
             Err(Errno::EINVAL) if kill(program, None).is_err() => {
                 return Ok(ExitStatus::from_raw(Signal::SIGKILL as i32));
             }
@@ -98,40 +97,40 @@ fn ended(program: Pid) -> anyhow::Result<ExitStatus> {
     }
 }
 
-/// What shells say of a program that ended so.
+/// The exit code that a shell reports for a status.
 fn exit_code(status: ExitStatus) -> u8 {
     let signalled = || status.signal().map(|signal| 128 + signal);
     let code = status.code().or_else(signalled).unwrap_or(1);
     u8::try_from(code).unwrap_or(1)
 }
 
-/// Ends everything, this process included.
-fn end_all() -> ! {
+/// Kills all descendants and exits.
+fn kill_and_exit() -> ! {
     kill_descendants();
-    #[allow(clippy::exit, reason = "this is the end of it")]
+    #[allow(clippy::exit, reason = "runs on a thread that cannot return from main")]
     std::process::exit(0);
 }
 
 fn kill_descendants() {
-    for _ in 0..END_LOOKS {
+    for _ in 0..KILL_ROUNDS {
         let descendants = descendants();
         for pid in &descendants {
-            // That it ended by itself is as good.
+            // It may have ended already.
             let _ = kill(*pid, Signal::SIGKILL);
         }
         let is_over = |status: &Result<WaitStatus, Errno>| {
             matches!(status, Ok(WaitStatus::StillAlive) | Err(Errno::ECHILD))
         };
         let mut reaped = std::iter::repeat_with(|| waitpid(None, Some(WaitPidFlag::WNOHANG)));
-        let _ = reaped.by_ref().take(REAPED_AT_ONCE).find(is_over);
+        let _ = reaped.by_ref().take(REAPED_PER_ROUND).find(is_over);
         if descendants.is_empty() {
             return;
         }
-        thread::sleep(END_LOOK);
+        thread::sleep(KILL_INTERVAL);
     }
 }
 
-/// Every process that this one started, or that those started, and that still runs.
+/// All running descendants of this process.
 fn descendants() -> Vec<Pid> {
     let processes: Vec<(Pid, Pid)> = fs::read_dir("/proc")
         .into_iter()
@@ -139,23 +138,23 @@ fn descendants() -> Vec<Pid> {
         .filter_map(|entry| running(entry.ok()?.file_name().to_str()?.parse().ok()?))
         .collect();
     let mut found = vec![getpid()];
-    let mut at = 0;
-    while let Some(parent) = found.get(at).copied() {
-        let children = processes.iter().filter(|(_, its)| *its == parent);
+    let mut next = 0;
+    while let Some(parent) = found.get(next).copied() {
+        let children = processes.iter().filter(|(_, ppid)| *ppid == parent);
         found.extend(children.map(|(pid, _)| *pid));
-        at += 1;
+        next += 1;
     }
     found.split_off(1)
 }
 
-/// A process and its parent, unless it has ended and only waits to be taken leave of.
+/// A process and its parent, unless the process is a zombie.
 fn running(pid: i32) -> Option<(Pid, Pid)> {
     let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
-    // The name of the program is in parentheses, and may hold any byte.
+    // The name of the program is in parentheses and may contain any byte.
     let end = stat.iter().rposition(|byte| *byte == b')')?;
     let after_name = std::str::from_utf8(&stat[end + 1..]).ok()?;
     let mut fields = after_name.split_ascii_whitespace();
-    let is_over = matches!(fields.next()?, "Z" | "X");
+    let has_ended = matches!(fields.next()?, "Z" | "X");
     let parent = fields.next()?.parse().ok()?;
-    (!is_over).then(|| (Pid::from_raw(pid), Pid::from_raw(parent)))
+    (!has_ended).then(|| (Pid::from_raw(pid), Pid::from_raw(parent)))
 }

@@ -7,63 +7,77 @@ use panpan_surfaces::limits::Limits;
 use panpan_surfaces::mcp::serve_stdio;
 use panpan_surfaces::{Anonymous, Caller, Gateway};
 
-use super::error::{Hinted, hinted};
-use super::{Done, leave_at_once};
-use crate::backend::{Backend, DRAIN, Whom};
-use crate::config::{self, PipeFlags};
-use crate::terminal::{self, Signals};
-use crate::{library, reload};
+use super::error::{Hinted, with_hint};
+use super::{Status, exit_at_once};
+use crate::backend::{Backend, DRAIN, ServerSet};
+use crate::config::{self, StdioFlags};
+use crate::signals::StopSignals;
+use crate::{library, log, reload};
 
-/// The variable that holds the caller's token.
+/// The variable that contains the caller's token.
 const TOKEN_VARIABLE: &str = "PANPAN_TOKEN";
 
-/// Serves the program's own operations and those of the sources that are named.
+/// The options of `panpan mcp`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+An MCP client starts this command; add it to the client's list of servers.
+PANPAN_TOKEN may contain the token of the caller. All settings: docs/configuration.md.
+
+Examples:
+  panpan mcp --mcp-stdio \"files=npx -y @modelcontextprotocol/server-filesystem .\"
+  panpan mcp --openapi api.yaml@https://api.example.com
+  panpan mcp --config /home/ann/billing/panpan.toml")]
 pub(super) struct Args {
     #[command(flatten)]
-    flags: PipeFlags,
+    flags: StdioFlags,
 }
 
-pub(super) fn run(args: &Args) -> anyhow::Result<Done> {
-    terminal::log_causes_to_stderr();
-    let PipeFlags(flags) = &args.flags;
-    let hint = "`panpan mcp --help` says what can be set; nothing has to be";
+pub(super) fn run(args: &Args) -> anyhow::Result<Status> {
+    log::start_with_warnings();
+    let StdioFlags(flags) = &args.flags;
+    let hint = "`panpan mcp --help` lists the settings; none is required";
     let mut config = config::load(flags.config.as_deref(), std::env::vars_os(), flags)
         .context(Hinted::new("cannot serve MCP", hint))?;
-    // The client at the other end of the pipe is the only one.
+    // There is only one client: the one at the other end of the pipe.
     config.sources.share_sessions();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .context("cannot start the threads that serve calls")?;
-    let nothing = |error| hinted("cannot serve MCP", error);
+    let cannot_serve = |error| with_hint("cannot serve MCP", error);
     let entered = runtime.enter();
-    let backend = Backend::open_with(&config).map_err(nothing)?;
+    let backend = Backend::open_with(&config).map_err(cannot_serve)?;
     let backend = Arc::new(backend);
-    // Before a server is started that would have to be ended.
-    let signals = Signals::heard().context("cannot hear when it is asked to stop")?;
-    runtime.spawn(on_signal(signals, backend.clone()));
+    // Before an MCP server is started, which a signal has to end.
+    let signals = StopSignals::listen().context("cannot listen for signals")?;
+    runtime.spawn(exit_on_signal(signals, backend.clone()));
     drop(entered);
-    let asked = runtime.block_on(backend.ask_servers(Whom::All));
-    asked.map_err(nothing)?;
+    let refreshed = runtime.block_on(backend.refresh_tools(ServerSet::All));
+    refreshed.map_err(cannot_serve)?;
+    if backend.can_never_have_tools() {
+        let message =
+            "cannot serve MCP: no MCP server can be started, and there are no other tools";
+        let hint = "correct the command in --mcp-stdio, PANPAN_MCP_COMMANDS or panpan.toml; the lines above give the reason";
+        return Err(Hinted::new(message, hint).into());
+    }
     let gateway = gateway(&backend);
     let caller = runtime.block_on(caller(&gateway))?;
     let entered = runtime.enter();
-    library::lend(&gateway, &backend);
-    runtime.spawn(reload::keep_up(backend.clone(), config.sources));
+    library::attach(&gateway, &backend);
+    runtime.spawn(reload::watch_sources(backend.clone(), config.sources));
     drop(entered);
-    let served = runtime.block_on(backend.kept_while(serve_stdio(gateway, caller), || DRAIN));
-    // A read of stdin that is still waiting must not keep the process alive.
+    let served = runtime.block_on(backend.run_and_drain(serve_stdio(gateway, caller), || DRAIN));
+    // A pending read of stdin must not keep the process alive.
     runtime.shutdown_background();
     let hint = "panpan mcp is started by an MCP client; add it to the client's list of servers";
     served.with_context(|| Hinted::new("cannot serve MCP on stdin and stdout", hint))?;
-    Ok(Done::Yes)
+    Ok(Status::Success)
 }
 
-/// A client that is done closes the pipe; one that sends a signal does not wait.
-async fn on_signal(mut signals: Signals, backend: Arc<Backend>) {
+/// A client that is done closes the pipe; a client that sends a signal does not wait.
+async fn exit_on_signal(mut signals: StopSignals, backend: Arc<Backend>) {
     signals.next().await;
-    leave_at_once(&backend);
+    exit_at_once(&backend);
 }
 
 fn gateway(backend: &Backend) -> Gateway {
@@ -76,15 +90,16 @@ fn gateway(backend: &Backend) -> Gateway {
     )
 }
 
-/// Whoever the token in the environment stands for, else nobody in particular.
+/// The caller with the token in the environment; without a token, an anonymous caller.
 async fn caller(gateway: &Gateway) -> anyhow::Result<Caller> {
     let token = std::env::var(TOKEN_VARIABLE).ok();
     let token = token.filter(|token| !token.is_empty());
     let caller = gateway.identify(token.as_deref(), None).await;
     caller.map_err(|failure| {
-        let hint = "make another one with panpan token, or unset the variable";
-        let problem = format!("cannot tell whose token is in {TOKEN_VARIABLE}");
-        let why = anyhow::Error::msg(failure.redacted().message().to_owned());
-        why.context(Hinted::new(problem, hint))
+        let hint =
+            format!("create a token with `panpan token new PRINCIPAL`, or unset {TOKEN_VARIABLE}");
+        let message = format!("cannot use the token in {TOKEN_VARIABLE}");
+        let reason = anyhow::Error::msg(failure.redacted().message().to_owned());
+        reason.context(Hinted::new(message, hint))
     })
 }

@@ -1,7 +1,6 @@
-//! The command line: one file per command, and here what they share.
+//! The command line: one module per command, and here what they share.
 //!
-//! Data goes to stdout, everything else to stderr. Exit 0 when it is done, 1 when the answer is no, 2
-//! when it could not be done.
+//! Data goes to stdout, everything else to stderr. Exit code 0 is success, 1 a negative answer, 2 an error.
 
 mod call;
 mod error;
@@ -24,12 +23,24 @@ pub(crate) use error::Hinted;
 
 use crate::backend::Backend;
 
-/// The exit code of a process that was asked to stop at once.
-const INTERRUPTED: i32 = 130;
+/// The exit code of a process that was interrupted, as shells define it.
+const INTERRUPTED: u8 = 130;
 
-/// Every failure of every tool: typed, safe to retry or plainly not, with what to do next.
+/// Serve tools to AI agents with typed failures that say whether to retry and what to do next.
 #[derive(Debug, Parser)]
-#[command(name = "panpan", version, arg_required_else_help = true)]
+#[command(
+    name = "panpan",
+    version,
+    arg_required_else_help = true,
+    after_help = "\
+Examples:
+  panpan serve --openapi api.yaml@https://api.example.com
+  panpan mcp --mcp-stdio \"files=npx -y @modelcontextprotocol/server-filesystem .\"
+  panpan call demo/divide dividend=1 divisor=0
+  panpan explain ERR_TIMEOUT
+
+Run `panpan COMMAND --help` for the options of a command."
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -39,66 +50,65 @@ struct Cli {
 enum Command {
     /// Serve operations over MCP, HTTP, JSON-RPC and WebSocket.
     Serve(serve::Args),
-    /// Show what a code means and what to do about it; without a code, list all.
-    Explain(explain::Args),
-    /// Turn a success or failure on standard input into another dialect.
-    Translate(translate::Args),
-    /// Call an operation and print its outcome.
-    Call(call::Args),
     /// Serve operations as MCP tools on stdin and stdout.
     Mcp(mcp::Args),
-    /// Write what operations take, give and fail with, for programs that read OpenAPI, contracts or MCP.
-    Export(export::Args),
-    /// Make a contract of the description of a service, and say what is in it.
+    /// Call an operation and print its outcome.
+    Call(call::Args),
+    /// Import an OpenAPI document and write its contract file.
     Import(import::Args),
-    /// Make, list and revoke the tokens callers prove themselves with.
+    /// Export operations as OpenAPI, as a contract file or as a list of MCP tools.
+    Export(export::Args),
+    /// Create, list and revoke tokens of callers.
     Token(token::Args),
-    /// Run a program, and end it with everything it started: how MCP servers are started.
+    /// Explain an error code, or list all codes.
+    Explain(explain::Args),
+    /// Translate a success or failure on stdin into another dialect.
+    Translate(translate::Args),
+    /// Run a program and kill it together with everything it started.
     #[cfg(target_os = "linux")]
     #[command(hide = true)]
     Guard(guard::Args),
 }
 
-/// Ends the process, and what it started.
-fn leave_at_once(backend: &Backend) -> ! {
+/// Exits at once, and kills the MCP servers that were started.
+fn exit_at_once(backend: &Backend) -> ! {
     backend.kill_servers();
-    #[allow(clippy::exit, reason = "the one who runs it asked for exactly this")]
-    std::process::exit(INTERRUPTED);
+    #[allow(clippy::exit, reason = "the operator asked to stop without waiting")]
+    std::process::exit(INTERRUPTED.into());
 }
 
-/// What a command that could do its work answers.
+/// How a command ended that did its work.
 #[derive(Debug)]
-enum Done {
-    /// It is done.
-    Yes,
-    /// The answer is no, and this is why.
-    No(Hinted),
-    /// Everything was told already; this is the exit code.
-    Told(u8),
+enum Status {
+    Success,
+    /// The answer is no, for this reason.
+    Negative(Hinted),
+    /// The output is complete; this is the exit code.
+    Exit(u8),
 }
 
-/// Runs the command named by the arguments of the process.
+/// Runs the command in the arguments of the process.
 pub(crate) fn run() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(usage) => return error::usage(&usage),
+        Err(usage) => return error::print_usage(&usage),
     };
-    let outcome = match cli.command {
+    let ended = match cli.command {
         Command::Serve(args) => serve::run(&args),
+        Command::Mcp(args) => mcp::run(&args),
+        Command::Call(args) => call::run(&args),
+        Command::Import(args) => import::run(&args, io::stdin(), &mut io::stdout().lock()),
+        Command::Export(args) => export::run(&args, &mut io::stdout().lock()),
+        Command::Token(args) => token::run(&args, &mut io::stdout().lock()),
         Command::Explain(args) => explain::run(&args, &mut io::stdout().lock()),
         Command::Translate(args) => translate::run(&args, io::stdin(), &mut io::stdout().lock()),
-        Command::Call(args) => call::run(&args),
-        Command::Mcp(args) => mcp::run(&args),
-        Command::Export(args) => export::run(&args, &mut io::stdout().lock()),
-        Command::Import(args) => import::run(&args, io::stdin(), &mut io::stdout().lock()),
-        Command::Token(args) => token::run(&args, &mut io::stdout().lock()),
         #[cfg(target_os = "linux")]
         Command::Guard(args) => guard::run(&args),
     };
-    match outcome {
-        Ok(Done::Yes) => ExitCode::SUCCESS,
-        Ok(Done::Told(exit_code)) => ExitCode::from(exit_code),
-        Ok(Done::No(why)) => error::report(&why.into(), error::ANSWER_IS_NO),
-        Err(error) => error::report(&error, error::COULD_NOT),
+    match ended {
+        Ok(Status::Success) => ExitCode::SUCCESS,
+        Ok(Status::Exit(exit_code)) => ExitCode::from(exit_code),
+        Ok(Status::Negative(reason)) => error::report(&reason.into(), error::NEGATIVE),
+        Err(error) => error::report(&error, error::ERROR),
     }
 }

@@ -1,7 +1,7 @@
-//! `panpan serve`: operations behind one service, for every protocol.
+//! `panpan serve`: a server for every protocol.
 
-mod greeting;
-mod stop;
+mod banner;
+mod shutdown;
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -13,96 +13,109 @@ use panpan_surfaces::listen::{self, ListenError, TlsError};
 use panpan_surfaces::{Anonymous, Gateway};
 use tokio::net::TcpListener;
 
-use self::greeting::Greeting;
-use self::stop::Stop;
-use super::Done;
-use super::error::{Hinted, hinted};
-use crate::backend::{Backend, Whom};
+use self::banner::Banner;
+use self::shutdown::Shutdown;
+use super::Status;
+use super::error::{Hinted, with_hint};
+use crate::backend::{Backend, ServerSet};
 use crate::config::{self, Config, Flags};
-use crate::terminal::{self, Signals, tell, warn};
+use crate::log::{self, info, warn};
+use crate::signals::StopSignals;
 use crate::{library, reload};
 
-/// Serves operations over MCP, HTTP, JSON-RPC and WebSocket.
+/// The options of `panpan serve`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Settings come from a file, PANPAN_ variables and flags; later ones win. All settings: docs/configuration.md.
+SIGHUP reloads the sources. The first SIGINT or SIGTERM waits for calls in flight, the second stops at once.
+
+Examples:
+  panpan serve
+  panpan serve --openapi api.yaml@https://api.example.com
+  panpan serve --mcp-stdio \"files=npx -y @modelcontextprotocol/server-filesystem .\" --mcp tickets=https://mcp.example.com/mcp
+  panpan serve --listen 0.0.0.0:7077 --tls-certificate chain.pem --tls-key key.pem")]
 pub(super) struct Args {
     #[command(flatten)]
     flags: Flags,
 }
 
-/// Serves until a signal comes.
-pub(super) fn run(args: &Args) -> anyhow::Result<Done> {
+/// Serves until a signal arrives.
+pub(super) fn run(args: &Args) -> anyhow::Result<Status> {
     let file = args.flags.config.as_deref();
-    let hint = "`panpan serve --help` says what can be set; nothing has to be";
+    let hint = "`panpan serve --help` lists the settings; none is required";
     let config = config::load(file, std::env::vars_os(), &args.flags)
         .context(Hinted::new("cannot serve", hint))?;
-    terminal::log_to_stderr(terminal::own(&config.log.level), config.log.format);
+    log::start(log::filter(&config.log.level), config.log.format);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .context("cannot start the threads that serve calls")?;
     let served = runtime.block_on(serve(&config));
     runtime.shutdown_background();
-    served.map(|()| Done::Yes)
+    served.map(|()| Status::Success)
 }
 
 async fn serve(config: &Config) -> anyhow::Result<()> {
     let tls = match &config.tls {
-        Some(files) => Some(listen::acceptor(&files.certificate, &files.key).map_err(no_tls)?),
+        Some(files) => Some(listen::acceptor(&files.certificate, &files.key).map_err(tls_error)?),
         None => None,
     };
     let backend = Backend::open_with(config);
-    let backend = Arc::new(backend.map_err(|error| hinted("cannot serve", error))?);
-    // Before a server is started that would have to be ended.
-    let signals = Signals::heard().context("cannot hear when it is asked to stop")?;
-    let stop = Stop::new(Duration::from_secs(config.drain_seconds));
-    tokio::spawn(stop.clone().on_signal(signals, backend.clone()));
-    let asking = backend.ask_servers(Whom::All);
-    let Some(asked) = stop.begun.run_until_cancelled(asking).await else {
+    let backend = Arc::new(backend.map_err(|error| with_hint("cannot serve", error))?);
+    // Before an MCP server is started, which a signal has to end.
+    let signals = StopSignals::listen().context("cannot listen for signals")?;
+    let shutdown = Shutdown::new(Duration::from_secs(config.drain_seconds));
+    tokio::spawn(shutdown.clone().on_signal(signals, backend.clone()));
+    let refreshing = backend.refresh_tools(ServerSet::All);
+    let Some(refreshed) = shutdown.started.run_until_cancelled(refreshing).await else {
         backend
-            .kept_while(std::future::ready(()), Duration::default)
+            .run_and_drain(std::future::ready(()), Duration::default)
             .await;
-        tell("stopped before it served anything");
+        info("stopped before the server was ready");
         return Ok(());
     };
-    asked.map_err(|error| hinted("cannot serve", error))?;
+    refreshed.map_err(|error| with_hint("cannot serve", error))?;
     let anonymous = anonymous(config, &backend).await?;
     let listener = bind(config.listen).await?;
     let address = listener
         .local_addr()
-        .context("cannot tell where it listens")?;
+        .context("cannot determine the address of the listener")?;
     let gateway = Gateway::new(
         backend.dispatcher().clone(),
         backend.tokens(),
         anonymous,
         config.limits.clone(),
     );
-    library::lend(&gateway, &backend);
-    let router = router(gateway.clone(), settings(config), stop.begun.clone());
-    let reloading = tokio::spawn(reload::keep_up(backend.clone(), config.sources.clone()));
-    Greeting {
+    library::attach(&gateway, &backend);
+    let router = router(gateway.clone(), settings(config), shutdown.started.clone());
+    let reloading = tokio::spawn(reload::watch_sources(
+        backend.clone(),
+        config.sources.clone(),
+    ));
+    Banner {
         config,
         address,
         anonymous,
-        operations: backend.dispatcher().registry().operations().count(),
+        operations: backend.operation_counts(),
         has_demo: backend.has_demo(),
-        about_sources: &backend.about_sources(),
+        sources: &backend.describe_sources(),
     }
-    .say();
-    let begun = stop.begun.clone();
-    let work = listen::serve(listener, tls, router, &gateway, begun, stop.drain);
-    let cut_off = backend.kept_while(work, || stop.left()).await;
+    .print();
+    let started = shutdown.started.clone();
+    let work = listen::serve(listener, tls, router, &gateway, started, shutdown.drain);
+    let cut_off = backend.run_and_drain(work, || shutdown.left()).await;
     reloading.abort();
     if cut_off > 0 {
         let seconds = config.drain_seconds;
         warn(&format!(
-            "{cut_off} connections were still open after {seconds} s and were cut off"
+            "{cut_off} connections were still open after {seconds} s and were closed"
         ));
     }
-    tell("stopped");
+    info("stopped");
     Ok(())
 }
 
-/// A server that others can reach answers only callers it knows, unless it is told otherwise.
+/// Whether callers without a token are served: by default only on a loopback address.
 async fn anonymous(config: &Config, backend: &Backend) -> anyhow::Result<Anonymous> {
     let allowed = config
         .allow_anonymous
@@ -110,19 +123,19 @@ async fn anonymous(config: &Config, backend: &Backend) -> anyhow::Result<Anonymo
     if allowed {
         return Ok(Anonymous::Served);
     }
-    let known = backend
+    let has_tokens = backend
         .tokens()
         .any_valid()
         .await
-        .context("cannot look for tokens")?;
-    if known {
+        .context("cannot read the tokens")?;
+    if has_tokens {
         return Ok(Anonymous::Refused);
     }
     let message = format!(
-        "nobody could call a server on {}: there are no tokens",
+        "cannot serve on {}: callers need a token, and there are no tokens",
         config.listen
     );
-    let hint = "make one with `panpan token new NAME`, or say --allow-anonymous to serve everyone who can reach it";
+    let hint = "create one with `panpan token new NAME`, or set --allow-anonymous to serve everyone who can connect";
     Err(Hinted::new(message, hint).into())
 }
 
@@ -135,22 +148,22 @@ fn settings(config: &Config) -> HttpSettings {
     }
 }
 
-/// The names of a server that listens on this address and is also called so.
-fn hosts(address: IpAddr, named: &[String]) -> Hosts {
-    if !named.is_empty() {
+/// The accepted host names of a server with this address and these configured names.
+fn hosts(address: IpAddr, configured: &[String]) -> Hosts {
+    if !configured.is_empty() {
         let own = (!address.is_unspecified()).then(|| in_url(address));
-        let named = named.iter().map(|host| name_of(host));
-        return Hosts::Named(named.chain(own).collect());
+        let names = configured.iter().map(|host| without_port(host));
+        return Hosts::Named(names.chain(own).collect());
     }
     match address.is_loopback() {
         true => Hosts::Loopback,
-        // A page under a foreign name has no token; without tokens its operator said so.
+        // A page under another name has no token; serving without tokens is the operator's decision.
         false => Hosts::Any,
     }
 }
 
-/// A host as requests are compared with it: without its port, an address as it stands in a URL.
-fn name_of(host: &str) -> String {
+/// A host without its port, and an IP address in the form that URLs use: requests are compared with it.
+fn without_port(host: &str) -> String {
     if let Ok(address) = host.parse() {
         return in_url(address);
     }
@@ -167,16 +180,16 @@ fn in_url(address: IpAddr) -> String {
     }
 }
 
-/// What is wrong with the files TLS is served with.
-fn no_tls(error: TlsError) -> anyhow::Error {
+/// Adds a hint to an error about the TLS files.
+fn tls_error(error: TlsError) -> anyhow::Error {
     let hint = match &error {
         TlsError::Unreadable(..) => {
             "name files that this user may read with --tls-certificate and --tls-key"
         }
         TlsError::NoCertificate(_) | TlsError::NoKey(_) => {
-            "both files are texts with lines such as -----BEGIN CERTIFICATE-----"
+            "both files have to be PEM files, with lines such as -----BEGIN CERTIFICATE-----"
         }
-        TlsError::Unusable(..) => "name the key that the certificate was made for",
+        TlsError::Unusable(..) => "name the private key that belongs to the certificate",
     };
     anyhow::Error::from(error).context(Hinted::new("cannot serve TLS", hint))
 }
@@ -185,11 +198,11 @@ async fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
     listen::bind(address).await.map_err(|error| {
         let hint = match &error {
             ListenError::Taken(_) => {
-                "stop it, or choose another port: panpan serve --listen 127.0.0.1:7078"
+                "stop the other program, or choose another port: panpan serve --listen 127.0.0.1:7078"
             }
             ListenError::NotAllowed(_) => "choose a port above 1023",
             ListenError::NotHere(_) => {
-                "listen on 127.0.0.1 for this machine only, or on 0.0.0.0 for every address it has"
+                "listen on 127.0.0.1 for this machine only, or on 0.0.0.0 for all its addresses"
             }
             ListenError::Other(..) => "choose another address with --listen",
         };
@@ -202,7 +215,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_host_is_known_by_its_name_alone() {
+    fn the_port_of_a_host_is_removed() {
         for (host, name) in [
             ("panpan.example.com", "panpan.example.com"),
             ("panpan.example.com:7077", "panpan.example.com"),
@@ -211,12 +224,12 @@ mod tests {
             ("[2001:db8::1]", "[2001:db8::1]"),
             ("[2001:db8::1]:80", "[2001:db8::1]"),
         ] {
-            assert_eq!(name_of(host), name, "{host}");
+            assert_eq!(without_port(host), name, "{host}");
         }
     }
 
     #[test]
-    fn names_come_beside_the_address_that_is_listened_on() {
+    fn configured_names_are_accepted_besides_the_own_address() {
         let named = |names: &[&str]| Hosts::Named(names.iter().map(|it| (*it).into()).collect());
         for (address, given, expected) in [
             ("127.0.0.1", &[][..], Hosts::Loopback),

@@ -1,27 +1,27 @@
-//! Text from elsewhere on a terminal: what could command the terminal is shown instead of done.
+//! Untrusted text on a terminal: control characters are escaped, and styles are applied.
 
 use std::fmt::Write;
 
-/// How a piece of text stands out.
+/// The style of a piece of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Style {
-    /// What went wrong.
-    Alarm,
+    /// An error code.
+    Error,
     /// A heading.
     Heading,
-    /// A place in the input.
-    Place,
-    /// What is rarely needed.
-    Aside,
+    /// A JSON pointer into the input.
+    Pointer,
+    /// A rarely needed detail.
+    Dimmed,
 }
 
 impl Style {
     const fn sequence(self) -> &'static str {
         match self {
-            Self::Alarm => "\u{1b}[1;31m",
+            Self::Error => "\u{1b}[1;31m",
             Self::Heading => "\u{1b}[1m",
-            Self::Place => "\u{1b}[36m",
-            Self::Aside => "\u{1b}[2m",
+            Self::Pointer => "\u{1b}[36m",
+            Self::Dimmed => "\u{1b}[2m",
         }
     }
 }
@@ -30,57 +30,56 @@ const RESET: &str = "\u{1b}[0m";
 
 /// Whether text is coloured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Paint {
-    /// It is.
-    Colour,
-    /// It is not.
-    Plain,
+pub(super) enum Colour {
+    On,
+    Off,
 }
 
-impl Paint {
-    /// The text on one line, in a style, with nothing in it that a terminal would obey.
+impl Colour {
+    /// The text on one line, escaped, in a style.
     pub(super) fn styled(self, style: Style, text: &str) -> String {
-        let text = visible(text);
+        let text = escape(text);
         match self {
-            Self::Colour => format!("{}{text}{RESET}", style.sequence()),
-            Self::Plain => text,
+            Self::On => format!("{}{text}{RESET}", style.sequence()),
+            Self::Off => text,
         }
     }
 }
 
-/// The text on one line, with nothing in it that a terminal would obey.
-pub(super) fn visible(text: &str) -> String {
-    escaped(text, is_hidden)
+/// The text on one line, without control characters or invisible characters.
+pub(super) fn escape(text: &str) -> String {
+    escape_where(text, must_escape)
 }
 
-/// A JSON document with nothing in it that a terminal would obey: the same document, since what is
-/// escaped can only stand in its strings.
-pub(super) fn visible_json(text: &str) -> String {
-    escaped(text, |character| character != '\n' && is_hidden(character))
+/// [`escape`] for a JSON document, which stays the same document: the escaped characters only occur in its strings.
+pub(super) fn escape_json(text: &str) -> String {
+    escape_where(text, |character| {
+        character != '\n' && must_escape(character)
+    })
 }
 
-fn escaped(text: &str, is_hidden: fn(char) -> bool) -> String {
-    let mut shown = String::with_capacity(text.len());
+fn escape_where(text: &str, must_escape: fn(char) -> bool) -> String {
+    let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
         match character {
-            '\n' if is_hidden('\n') => shown.push_str("\\n"),
-            '\t' => shown.push_str("\\t"),
-            _ if is_hidden(character) => escape(character, &mut shown),
-            _ => shown.push(character),
+            '\n' if must_escape('\n') => escaped.push_str("\\n"),
+            '\t' => escaped.push_str("\\t"),
+            _ if must_escape(character) => push_escaped(character, &mut escaped),
+            _ => escaped.push(character),
         }
     }
-    shown
+    escaped
 }
 
-fn escape(character: char, shown: &mut String) {
+fn push_escaped(character: char, escaped: &mut String) {
     for unit in character.encode_utf16(&mut [0; 2]) {
         // Writing to memory does not fail.
-        let _ = write!(shown, "\\u{unit:04x}");
+        let _ = write!(escaped, "\\u{unit:04x}");
     }
 }
 
-/// Characters that command a terminal, change the direction of what follows, or cannot be seen.
-fn is_hidden(character: char) -> bool {
+/// Whether a character controls the terminal, changes the direction of text, or is invisible.
+fn must_escape(character: char) -> bool {
     character.is_control()
         || matches!(
             character,
@@ -103,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_a_terminal_would_obey_is_left() {
+    fn control_and_invisible_characters_are_escaped() {
         for (text, shown) in [
             ("plain, é, 日本, 👩‍💻", "plain, é, 日本, 👩‍💻"),
             ("\u{1b}[2Jgone", "\\u001b[2Jgone"),
@@ -113,20 +112,20 @@ mod tests {
             ("\u{202e}evil\u{2066}", "\\u202eevil\\u2066"),
             ("\u{e0041}", "\\udb40\\udc41"),
         ] {
-            assert_eq!(visible(text), shown);
-            assert_eq!(Paint::Plain.styled(Style::Alarm, text), shown);
+            assert_eq!(escape(text), shown);
+            assert_eq!(Colour::Off.styled(Style::Error, text), shown);
         }
-        let alarm = Paint::Colour.styled(Style::Alarm, "\u{1b}[0m");
-        assert_eq!(alarm, "\u{1b}[1;31m\\u001b[0m\u{1b}[0m");
+        let coloured = Colour::On.styled(Style::Error, "\u{1b}[0m");
+        assert_eq!(coloured, "\u{1b}[1;31m\\u001b[0m\u{1b}[0m");
     }
 
     #[test]
-    fn json_stays_the_same_document() {
+    fn escaped_json_is_the_same_document() {
         let document = json!({"a\u{9b}": ["\u{1b}[2J\n\t", "\u{202e}\u{e0041}\u{7f}"], "b": 1});
         for text in [document.to_string(), format!("{document:#}")] {
-            let shown = visible_json(&text);
+            let shown = escape_json(&text);
             let left = shown.chars().filter(|character| *character != '\n');
-            assert!(!left.into_iter().any(is_hidden), "{shown}");
+            assert!(!left.into_iter().any(must_escape), "{shown}");
             assert_eq!(serde_json::from_str::<Value>(&shown).unwrap(), document);
         }
     }

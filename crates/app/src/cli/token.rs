@@ -1,4 +1,4 @@
-//! `panpan token`: makes, lists and revokes what callers prove themselves with.
+//! `panpan token`: creates, lists and revokes the tokens of callers.
 
 mod expiry;
 
@@ -14,21 +14,25 @@ use panpan_surfaces::identity::{NewToken, Revoked, TokenInfo, TokenState, Tokens
 use serde_json::{Value, json};
 
 use self::expiry::Expiry;
-use super::Done;
+use super::Status;
 use super::error::Hinted;
 use crate::backend::Backend;
-use crate::place;
+use crate::data_folder;
+use crate::log::info;
 use crate::store::StoreAddress;
-use crate::terminal::tell;
 
-/// What to do with tokens.
+/// The options of `panpan token`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  panpan token new ann --scope billing:call --expires 30d
+  panpan token revoke ann")]
 pub(super) struct Args {
     #[command(subcommand)]
     command: Command,
-    /// The store the tokens are kept in, the same that `panpan serve` uses: sqlite:PATH. Without it,
-    /// panpan.db in your folder for data.
-    // Read here and not by the parser, which would repeat an address it refuses, password and all.
+    /// The store with the tokens, the same as for `panpan serve`: sqlite:PATH [default: panpan.db in your data
+    /// folder]
+    // Not parsed by clap, whose message would repeat an invalid address with its password.
     #[arg(
         long,
         global = true,
@@ -41,28 +45,28 @@ pub(super) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// Make a token and print it, this once.
+    /// Create a token and print it once.
     New(New),
-    /// List the tokens there are and were, without their secrets.
+    /// List all tokens, including revoked and expired ones, without their secrets.
     List(List),
-    /// Make a token, or all tokens of a principal, invalid at once.
+    /// Revoke a token, or all tokens of a principal, at once.
     Revoke(Revoke),
 }
 
 #[derive(Debug, clap::Args)]
 struct New {
-    /// Who is to call with it: a name for a person or a program. Tokens of one principal are one caller.
+    /// The name of the person or program that calls; tokens with the same principal count as one caller
     principal: String,
-    /// A scope it has; may be given several times
+    /// A scope of the token; can be repeated
     #[arg(long = "scope", value_name = "SCOPE")]
     scopes: Vec<String>,
-    /// A type of resource it may use and what it may do with it; may be given several times
+    /// A resource type the token may use, and an action on it; can be repeated
     #[arg(long = "resource", value_name = "TYPE[:ACTION]")]
     resources: Vec<String>,
-    /// How long it is valid (90m, 12h, 30d), or until when (2027-01-01); without it, until it is revoked
-    #[arg(long, value_name = "LENGTH|TIME")]
+    /// How long the token is valid (90m, 12h, 30d), or until when (2027-01-01) [default: until revoked]
+    #[arg(long, value_name = "DURATION|DATE")]
     expires: Option<Expiry>,
-    /// Print JSON: the token and what it may do
+    /// Print the token and its permissions as JSON
     #[arg(long)]
     json: bool,
 }
@@ -81,15 +85,15 @@ struct Revoke {
     name: String,
 }
 
-/// Does what was asked with the tokens of the store.
-pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<Done> {
+/// Runs the subcommand on the tokens in the store.
+pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<Status> {
     let backend = Backend::open(&store(args.store.as_deref())?)
-        .context(Hinted::new("cannot get at the tokens", place::HINT))?;
+        .context(Hinted::new("cannot read the tokens", data_folder::HINT))?;
     let tokens = backend.tokens();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .context("cannot start the thread that asks the store")?;
+        .context("cannot start the thread that uses the store")?;
     runtime.block_on(async {
         match &args.command {
             Command::New(args) => create(&tokens, args, out).await,
@@ -99,44 +103,40 @@ pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<Done> {
     })
 }
 
-fn store(named: Option<&str>) -> anyhow::Result<StoreAddress> {
-    let address = place::store_at(named)?;
+fn store(address: Option<&str>) -> anyhow::Result<StoreAddress> {
+    let address = data_folder::store_address(address)?;
     if address == StoreAddress::Memory {
-        let hint =
-            "leave --store out, or name the file that `panpan serve` uses: --store sqlite:PATH";
-        return Err(Hinted::new(
-            "tokens kept in memory: would be gone when this command ends",
-            hint,
-        )
-        .into());
+        let hint = "omit --store, or name the file that `panpan serve` uses: --store sqlite:PATH";
+        let message = "tokens in the store memory: would be lost when this command ends";
+        return Err(Hinted::new(message, hint).into());
     }
     Ok(address)
 }
 
-async fn create(tokens: &Tokens, args: &New, out: &mut impl Write) -> anyhow::Result<Done> {
-    let (token, info) = tokens
-        .create(asked(args)?)
+async fn create(tokens: &Tokens, args: &New, out: &mut impl Write) -> anyhow::Result<Status> {
+    let (token, created) = tokens
+        .create(new_token(args)?)
         .await
-        .context("cannot make the token")?;
+        .context("cannot create the token")?;
     if args.json {
-        let mut told = shown(&info);
-        told["token"] = token.expose().as_str().into();
-        writeln!(out, "{told:#}")?;
+        let mut object = to_json(&created);
+        object["token"] = token.expose().as_str().into();
+        writeln!(out, "{object:#}")?;
     } else {
         writeln!(out, "{}", token.expose())?;
     }
     out.flush()?;
-    tell(&format!(
+    info(&format!(
         "token {} of {}: {}",
-        info.id,
-        info.principal,
-        powers(&info)
+        created.id,
+        created.principal,
+        permissions(&created)
     ));
-    tell("it is not shown again; `panpan token revoke` ends it");
-    Ok(Done::Yes)
+    info("the token is not shown again; `panpan token revoke` revokes it");
+    Ok(Status::Success)
 }
 
-fn asked(args: &New) -> anyhow::Result<NewToken> {
+fn new_token(args: &New) -> anyhow::Result<NewToken> {
     let now = SystemClock.now();
     let end = args.expires.map(|expires| expires.from(now)).transpose();
     let mut resources = BTreeMap::<String, BTreeSet<String>>::new();
@@ -152,23 +152,23 @@ fn asked(args: &New) -> anyhow::Result<NewToken> {
         principal: args.principal.clone(),
         scopes: args.scopes.iter().cloned().collect(),
         resources,
-        expires_at: end.context("cannot tell when the token ends (--expires)")?,
+        expires_at: end.context("cannot use --expires")?,
     })
 }
 
-async fn list(tokens: &Tokens, args: &List, out: &mut impl Write) -> anyhow::Result<Done> {
+async fn list(tokens: &Tokens, args: &List, out: &mut impl Write) -> anyhow::Result<Status> {
     let all = tokens.list().await.context("cannot list the tokens")?;
     if args.json {
-        writeln!(out, "{:#}", Value::from_iter(all.iter().map(shown)))?;
-        return Ok(Done::Yes);
+        writeln!(out, "{:#}", Value::from_iter(all.iter().map(to_json)))?;
+        return Ok(Status::Success);
     }
     if all.is_empty() {
-        tell("there are no tokens; `panpan token new PRINCIPAL` makes one");
-        return Ok(Done::Yes);
+        info("there are no tokens; `panpan token new PRINCIPAL` creates one");
+        return Ok(Status::Success);
     }
     writeln!(
         out,
-        "{:<12}  {:<16}  {:<7}  MAY",
+        "{:<12}  {:<16}  {:<7}  PERMISSIONS",
         "ID", "PRINCIPAL", "STATE"
     )?;
     for token in &all {
@@ -176,70 +176,70 @@ async fn list(tokens: &Tokens, args: &List, out: &mut impl Write) -> anyhow::Res
         writeln!(
             out,
             "{id:<12}  {principal:<16}  {state:<7}  {}",
-            powers(token)
+            permissions(token)
         )?;
     }
-    Ok(Done::Yes)
+    Ok(Status::Success)
 }
 
-async fn revoke(tokens: &Tokens, args: &Revoke) -> anyhow::Result<Done> {
-    let revoked = tokens.revoke(&args.name).await.context("cannot revoke")?;
+async fn revoke(tokens: &Tokens, args: &Revoke) -> anyhow::Result<Status> {
+    let revoked = tokens
+        .revoke(&args.name)
+        .await
+        .context("cannot revoke the token")?;
     match revoked {
-        Revoked::Now(ended) => ended.iter().for_each(|token| {
-            tell(&format!(
+        Revoked::Now(revoked) => revoked.iter().for_each(|token| {
+            info(&format!(
                 "revoked token {} of {}",
                 token.id, token.principal
             ));
         }),
-        Revoked::Before(ended) => ended.iter().for_each(|token| {
+        Revoked::Before(revoked) => revoked.iter().for_each(|token| {
             let when = token
                 .revoked_at
                 .map_or_else(String::new, |time| format!(" at {time}"));
-            tell(&format!(
-                "token {} of {} was revoked before{when}",
+            info(&format!(
+                "token {} of {} was already revoked{when}",
                 token.id, token.principal
             ));
         }),
         Revoked::Unknown => {
             let all = tokens.list().await.context("cannot list the tokens")?;
-            return Ok(Done::No(unknown(&args.name, &all)));
+            return Ok(Status::Negative(unknown(&args.name, &all)));
         }
     }
-    Ok(Done::Yes)
+    Ok(Status::Success)
 }
 
-/// Says that there is no such token, and which names come near.
-fn unknown(asked: &str, all: &[TokenInfo]) -> Hinted {
+/// An unknown token, with the nearest names as a hint.
+fn unknown(name: &str, all: &[TokenInfo]) -> Hinted {
     let names: BTreeSet<&str> = all
         .iter()
         .flat_map(|token| [token.id.as_str(), token.principal.as_str()])
         .collect();
     let list = "`panpan token list` shows every token";
-    let hint = match nearest(asked, names).as_slice() {
+    let hint = match nearest(name, names).as_slice() {
         [] => list.to_owned(),
         near => format!("did you mean {}? {list}", near.join(", ")),
     };
-    // What was asked for may be most of a token.
-    let asked = Redactor::new().text(asked).into_owned();
-    Hinted::new(
-        format!("no token has the id or the principal {asked:?}"),
-        hint,
-    )
+    // The name may be most of a token.
+    let name = Redactor::new().text(name).into_owned();
+    Hinted::new(format!("no token has the id or principal {name:?}"), hint)
 }
 
 fn state(token: &TokenInfo) -> TokenState {
     token.state(SystemClock.now())
 }
 
-/// What is told of a token, as JSON.
-fn shown(token: &TokenInfo) -> Value {
-    let mut shown = json!(token);
-    shown["state"] = state(token).name().into();
-    shown
+/// A token without its secret, as JSON.
+fn to_json(token: &TokenInfo) -> Value {
+    let mut object = json!(token);
+    object["state"] = state(token).name().into();
+    object
 }
 
-/// What a token may do and until when, on one line.
-fn powers(token: &TokenInfo) -> String {
+/// The permissions of a token and its expiry, on one line.
+fn permissions(token: &TokenInfo) -> String {
     let scopes = token.scopes.iter().map(|scope| format!("scope {scope}"));
     let resources = token.resources.iter().flat_map(|(kind, actions)| {
         let bare = actions.is_empty().then(|| format!("resource {kind}"));
@@ -250,7 +250,7 @@ fn powers(token: &TokenInfo) -> String {
     });
     let granted: Vec<String> = scopes.chain(resources).collect();
     let granted = match granted.as_slice() {
-        [] => "what needs no scope".to_owned(),
+        [] => "operations that need no scope".to_owned(),
         granted => granted.join(", "),
     };
     match token.expires_at {

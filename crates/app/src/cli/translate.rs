@@ -1,4 +1,4 @@
-//! `panpan translate`: one outcome from standard input, in another dialect on standard output.
+//! `panpan translate`: reads one outcome from stdin and writes it to stdout in another dialect.
 
 use std::io::{IsTerminal, Read, Write};
 
@@ -9,34 +9,38 @@ use panpan_failure::read::{self, DOCUMENT_BYTES_LIMIT, ReadError};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::Done;
+use super::Status;
 use super::error::Hinted;
 
-/// From which dialect to which.
+/// The options of `panpan translate`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  panpan translate --to problem < failure.json
+  curl -s https://api.example.com/orders | panpan translate --to call --status 503")]
 pub(super) struct Args {
     /// The dialect to write
-    #[arg(long, value_parser = dialects())]
+    #[arg(long, value_name = "DIALECT", value_parser = dialects())]
     to: Dialect,
-    /// The dialect the input is written in; told by its shape when left out
-    #[arg(long, value_parser = dialects())]
+    /// The dialect of the input [default: detected]
+    #[arg(long, value_name = "DIALECT", value_parser = dialects())]
     from: Option<Dialect>,
-    /// The HTTP status the input came with, for errors written in no dialect
+    /// The HTTP status of the input, for errors in no known dialect
     #[arg(long, value_parser = clap::value_parser!(u16).range(400..=599))]
     status: Option<u16>,
-    /// Take input that does not have the shape of a failure for the bare output of a success
+    /// Treat input that is not a failure as the output of a success
     #[arg(long)]
     success: bool,
 }
 
-/// The names of the dialects, for help, completion and refusals alike.
+/// Parses the name of a dialect.
 pub(super) fn dialects() -> impl TypedValueParser<Value = Dialect> {
     PossibleValuesParser::new(Dialect::ALL.map(Dialect::name))
         .map(|name| Dialect::from_name(&name).expect("only names of dialects are possible values"))
 }
 
 /// Reads one document and writes it in the other dialect.
-pub(super) fn run(args: &Args, input: impl Read, out: &mut impl Write) -> anyhow::Result<Done> {
+pub(super) fn run(args: &Args, input: impl Read, out: &mut impl Write) -> anyhow::Result<Status> {
     let reply = read_reply(args, input)?;
     let envelope = Envelope {
         request_id: reply.request_id.as_ref(),
@@ -46,10 +50,10 @@ pub(super) fn run(args: &Args, input: impl Read, out: &mut impl Write) -> anyhow
         Ok(output) => write(&args.to.render_success(&output, envelope), out)?,
         Err(failure) => write(&args.to.failure(&failure.redacted(), envelope), out)?,
     }
-    Ok(Done::Yes)
+    Ok(Status::Success)
 }
 
-/// On several lines for people, on one for programs.
+/// Writes several lines to a terminal, one line elsewhere.
 fn write(document: &impl Serialize, out: &mut impl Write) -> anyhow::Result<()> {
     if std::io::stdout().is_terminal() {
         serde_json::to_writer_pretty(&mut *out, document)?;
@@ -62,21 +66,21 @@ fn write(document: &impl Serialize, out: &mut impl Write) -> anyhow::Result<()> 
 
 fn read_reply(args: &Args, input: impl Read) -> anyhow::Result<Reply> {
     let mut bytes = Vec::new();
-    // One byte more than is read at most, so that a larger document is noticed and refused.
+    // One byte beyond the limit, so that a larger document is noticed.
     let limit = u64::try_from(DOCUMENT_BYTES_LIMIT)?.saturating_add(1);
     input
         .take(limit)
         .read_to_end(&mut bytes)
-        .context("cannot read standard input")?;
+        .context("cannot read stdin")?;
     if bytes.trim_ascii().is_empty() {
-        let hint = "pipe one JSON document into it";
-        return Err(Hinted::new("there is nothing on standard input", hint).into());
+        let hint = "pipe one JSON document into the command";
+        return Err(Hinted::new("stdin is empty", hint).into());
     }
     let document = match read::document(&bytes) {
         Ok(document) => document,
-        // With a status, whatever came with it is the body of a failure: an HTML page, plain text.
+        // With a status, anything is the body of a failure: an HTML page, plain text.
         Err(_) if args.status.is_some() => String::from_utf8_lossy(&bytes).into_owned().into(),
-        Err(error) => return Err(refused(error).into()),
+        Err(error) => return Err(unreadable(error).into()),
     };
     match args.from.map_or_else(|| detect(&document), Ok) {
         Ok(dialect) => read_dialect(args, dialect, document),
@@ -86,19 +90,19 @@ fn read_reply(args: &Args, input: impl Read) -> anyhow::Result<Reply> {
 
 fn read_dialect(args: &Args, dialect: Dialect, document: Value) -> anyhow::Result<Reply> {
     let reply = dialect.read(document).map_err(|error| {
-        let hint = format!("the input was read as {dialect}; say --from if it is another dialect");
+        let hint = format!("the input was read as {dialect}; set --from if it is another dialect");
         Hinted::new(error.to_string(), hint)
     })?;
     let is_bare = matches!(dialect, Dialect::Bot | Dialect::Problem);
     if is_bare && reply.outcome.is_ok() && !args.success {
-        let message = format!("the input does not have the shape of a failure in {dialect}");
-        let hint = "say --success if it is the output of a call that succeeded";
+        let message = format!("the input is not a failure in the dialect {dialect}");
+        let hint = "set --success if it is the output of a successful call";
         return Err(Hinted::new(message, hint).into());
     }
     Ok(reply)
 }
 
-/// Errors written in no dialect are guessed at; what says nothing of a failure is refused.
+/// Classifies an error in no known dialect. Input without any sign of a failure is an error.
 fn read_unknown(args: &Args, document: Value, error: ReadError) -> anyhow::Result<Reply> {
     if args.success {
         return Ok(Reply {
@@ -106,19 +110,19 @@ fn read_unknown(args: &Args, document: Value, error: ReadError) -> anyhow::Resul
             outcome: Ok(document),
         });
     }
-    let failure = read_foreign(document, args.status).ok_or_else(|| refused(error))?;
+    let failure = read_foreign(document, args.status).ok_or_else(|| unreadable(error))?;
     Ok(Reply {
         request_id: None,
         outcome: Err(failure),
     })
 }
 
-fn refused(error: ReadError) -> Hinted {
+fn unreadable(error: ReadError) -> Hinted {
     let hint = match error {
         ReadError::Unrecognised { .. } => {
-            "say --from, or --status with the HTTP status it came with"
+            "set --from, or --status with the HTTP status of the response"
         }
-        _ => "give one complete JSON document",
+        _ => "pipe one complete JSON document into the command",
     };
     Hinted::new(error.to_string(), hint)
 }

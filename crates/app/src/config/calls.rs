@@ -1,5 +1,4 @@
-//! The settings of calls in the table of a source, each read for itself: what is wrong with one says
-//! nothing about the next.
+//! The call settings in the table of a source. Each is checked on its own, so that all invalid ones are reported.
 
 use std::num::NonZeroU64;
 
@@ -10,63 +9,65 @@ use serde::de::{DeserializeOwned, IntoDeserializer as _};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// The table with settings of its own for some operations.
+/// The table with the settings of single operations.
 const OPERATIONS: &str = "operations";
 
-/// A setting that will not do: its name, where it is written, and why.
-pub(super) type Wrong = (String, usize, String);
+/// An invalid setting: its name, its byte offset, and the reason.
+pub(super) type Invalid = (String, usize, String);
 
-/// A source without the settings of calls that will not do, and those.
-pub(super) fn apart<'a>(source: &Spanned<DeValue<'a>>) -> (Spanned<DeValue<'a>>, Vec<Wrong>) {
+/// Separates the invalid call settings from the table of a source.
+pub(super) fn split_invalid<'a>(
+    source: &Spanned<DeValue<'a>>,
+) -> (Spanned<DeValue<'a>>, Vec<Invalid>) {
     let mut source = source.clone();
-    let mut wrong = Vec::new();
+    let mut invalid = Vec::new();
     if let DeValue::Table(table) = source.get_mut() {
-        take_wrong(table, "", &mut wrong);
+        take_invalid(table, "", &mut invalid);
         for (name, value) in table.iter_mut() {
             if name.get_ref() == OPERATIONS
                 && let DeValue::Table(operations) = value.get_mut()
             {
-                each_operation(operations, &mut wrong);
+                take_from_operations(operations, &mut invalid);
             }
         }
     }
-    (source, wrong)
+    (source, invalid)
 }
 
-fn each_operation(operations: &mut DeTable<'_>, wrong: &mut Vec<Wrong>) {
+fn take_from_operations(operations: &mut DeTable<'_>, invalid: &mut Vec<Invalid>) {
     for (pattern, settings) in operations.iter_mut() {
         if let DeValue::Table(settings) = settings.get_mut() {
-            let place = format!("{OPERATIONS}.{}.", pattern.get_ref());
-            take_wrong(settings, &place, wrong);
+            let prefix = format!("{OPERATIONS}.{}.", pattern.get_ref());
+            take_invalid(settings, &prefix, invalid);
         }
     }
 }
 
-fn take_wrong(table: &mut DeTable<'_>, place: &str, wrong: &mut Vec<Wrong>) {
-    let sound = std::mem::take(table).into_iter().filter(|(name, value)| {
-        let Some((start, why)) = problem(name.get_ref(), value) else {
+fn take_invalid(table: &mut DeTable<'_>, prefix: &str, invalid: &mut Vec<Invalid>) {
+    let valid = std::mem::take(table).into_iter().filter(|(name, value)| {
+        let Some((start, reason)) = problem(name.get_ref(), value) else {
             return true;
         };
-        wrong.push((format!("{place}{}", name.get_ref()), start, why));
+        invalid.push((format!("{prefix}{}", name.get_ref()), start, reason));
         false
     });
-    *table = sound.collect();
+    *table = valid.collect();
 }
 
 fn problem(name: &str, value: &Spanned<DeValue<'_>>) -> Option<(usize, String)> {
     match name {
-        "timeout_ms" => refused::<NonZeroU64>(value),
-        "retry" => refused::<RetryRule>(value),
-        "patience_ms" => refused::<u64>(value),
-        "circuit" => refused::<CircuitRule>(value),
-        "outputs" => refused::<Outputs>(value),
-        "redaction" => refused::<Redaction>(value),
-        "key_argument" => refused::<bool>(value),
+        "timeout_ms" => error::<NonZeroU64>(value),
+        "retry" => error::<RetryRule>(value),
+        "patience_ms" => error::<u64>(value),
+        "circuit" => error::<CircuitRule>(value),
+        "outputs" => error::<Outputs>(value),
+        "redaction" => error::<Redaction>(value),
+        "key_argument" => error::<bool>(value),
         _ => None,
     }
 }
 
-fn refused<T: DeserializeOwned>(value: &Spanned<DeValue<'_>>) -> Option<(usize, String)> {
+fn error<T: DeserializeOwned>(value: &Spanned<DeValue<'_>>) -> Option<(usize, String)> {
     let error = T::deserialize(value.clone().into_deserializer()).err()?;
     let start = error.span().map_or(value.span().start, |span| span.start);
     Some((start, error.message().to_owned()))

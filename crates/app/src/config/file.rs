@@ -1,4 +1,4 @@
-//! What the file says: TOML, walked with the table of keys, every value with its place.
+//! The values in the configuration file, each with its line and column.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -10,78 +10,78 @@ use serde::de::{DeserializeOwned, IntoDeserializer as _};
 use toml::Spanned;
 use toml::de::{DeArray, DeInteger, DeTable, DeValue};
 
+use super::assignment::{Assignment, RawValue};
 use super::calls;
-use super::given::{Given, Raw};
-use super::keys::{self, KEYS, Key};
-use super::problem::{Place, Problem, Wrong};
-use crate::sources::{WrittenServer, WrittenService};
+use super::problem::{Location, Problem, Reason};
+use super::settings::{self, SETTINGS, Setting};
+use crate::sources::{ServerTable, ServiceTable};
 
-/// The largest file that is read.
+/// The maximum size of the file.
 const FILE_BYTES_LIMIT: u64 = 64 * 1024;
-/// The longest name that is repeated whole, in characters.
+/// The maximum length of a name in a message, in characters.
 const NAME_CHARACTERS: usize = 60;
 
-type Told = Vec<Result<Given, Problem>>;
+type Assignments = Vec<Result<Assignment, Problem>>;
 
-/// Reads the file. One that nobody named need not be there.
-pub(super) fn read(path: &Path, is_named: bool) -> Told {
-    match text_of(path) {
-        Ok(text) => parsed(path, &text),
-        Err(error) if error.kind() == ErrorKind::NotFound && !is_named => Vec::new(),
+/// Reads the file, which may be missing unless it is required.
+pub(super) fn read(path: &Path, is_required: bool) -> Assignments {
+    match read_text(path) {
+        Ok(text) => parse(path, &text),
+        Err(error) if error.kind() == ErrorKind::NotFound && !is_required => Vec::new(),
         Err(error) => {
-            let place = Place::WholeFile(path.to_owned());
-            vec![Err(Problem::of("", place, Wrong::Unreadable(error)))]
+            let location = Location::WholeFile(path.to_owned());
+            vec![Err(Problem::of("", location, Reason::Unreadable(error)))]
         }
     }
 }
 
-fn text_of(path: &Path) -> io::Result<String> {
+fn read_text(path: &Path) -> io::Result<String> {
     let mut text = String::new();
-    // One byte more than is read at most, so that a larger file is noticed.
+    // One byte beyond the limit, so that a larger file is noticed.
     File::open(path)?
         .take(FILE_BYTES_LIMIT + 1)
         .read_to_string(&mut text)?;
     if text.len() as u64 > FILE_BYTES_LIMIT {
-        let said = format!("it has more than {FILE_BYTES_LIMIT} bytes");
-        return Err(io::Error::new(ErrorKind::FileTooLarge, said));
+        let message = format!("it has more than {FILE_BYTES_LIMIT} bytes");
+        return Err(io::Error::new(ErrorKind::FileTooLarge, message));
     }
     Ok(text)
 }
 
-/// What a text says as the file of this name.
-pub(super) fn parsed(path: &Path, text: &str) -> Told {
+/// The values in the text of a file.
+pub(super) fn parse(path: &Path, text: &str) -> Assignments {
     let (table, errors) = DeTable::parse_recoverable(text);
-    let mut walk = Walk {
+    let mut parser = Parser {
         path,
         text,
-        told: Vec::new(),
-        broken: BTreeSet::new(),
+        assignments: Vec::new(),
+        invalid_lines: BTreeSet::new(),
     };
     for error in &errors {
-        walk.syntax(error);
+        parser.syntax_error(error);
     }
-    walk.table(None, table.get_ref());
-    walk.told
+    parser.table(None, table.get_ref());
+    parser.assignments
 }
 
-struct Walk<'a> {
+struct Parser<'a> {
     path: &'a Path,
     text: &'a str,
-    told: Told,
-    /// The lines that are not TOML: what could be made of them says nothing.
-    broken: BTreeSet<usize>,
+    assignments: Assignments,
+    /// The lines that are not valid TOML; what the parser recovered from them is ignored.
+    invalid_lines: BTreeSet<usize>,
 }
 
-impl Walk<'_> {
-    /// Says the first thing that is wrong with a line. The line itself is not repeated: it may hold a
-    /// password.
-    fn syntax(&mut self, error: &toml::de::Error) {
+impl Parser<'_> {
+    /// Reports the first error of a line, without the line itself, which may contain a password.
+    fn syntax_error(&mut self, error: &toml::de::Error) {
         let start = error.span().map_or(0, |span| span.start);
         let (line, column) = position(self.text, start);
-        if self.broken.insert(line) {
-            let wrong = Wrong::Syntax(error.message().to_owned());
-            self.told
-                .push(Err(Problem::of("", self.place(line, column), wrong)));
+        if self.invalid_lines.insert(line) {
+            let reason = Reason::Syntax(error.message().to_owned());
+            let location = self.location(line, column);
+            self.assignments
+                .push(Err(Problem::of("", location, reason)));
         }
     }
 
@@ -96,98 +96,115 @@ impl Walk<'_> {
     }
 
     fn entry(&mut self, name: &str, key_start: usize, value: &Spanned<DeValue<'_>>) {
-        if let Some(key) = keys::find(name) {
+        if let Some(setting) = settings::find(name) {
             return match value.get_ref() {
-                DeValue::Array(tables) if is_long_form(key, tables) => self.tables(key, tables),
-                _ => self.value(key, value),
+                DeValue::Array(tables) if are_source_tables(setting, tables) => {
+                    self.source_tables(setting, tables);
+                }
+                _ => self.value(setting, value),
             };
         }
         match value.get_ref() {
-            DeValue::Table(table) if keys::is_table(name) => self.table(Some(name), table),
-            other if keys::is_table(name) => {
-                let wrong = Wrong::Value {
+            DeValue::Table(table) if settings::is_table(name) => self.table(Some(name), table),
+            other if settings::is_table(name) => {
+                let reason = Reason::Value {
                     expected: format!("a table, as in [{name}]"),
-                    found: raw(other).shown_by_kind(),
+                    found: raw_value(other).shown_by_type(),
                 };
-                self.wrong(name, value.span().start, wrong);
+                self.problem(name, value.span().start, reason);
             }
-            _ => self.wrong(name, key_start, Wrong::Unknown { near: near(name) }),
+            _ => self.problem(
+                name,
+                key_start,
+                Reason::Unknown {
+                    near: nearest_name(name),
+                },
+            ),
         }
     }
 
-    fn value(&mut self, key: &'static Key, value: &Spanned<DeValue<'_>>) {
+    fn value(&mut self, setting: &'static Setting, value: &Spanned<DeValue<'_>>) {
         let (line, column) = position(self.text, value.span().start);
-        if !self.broken.contains(&line) {
-            let place = self.place(line, column);
-            let raw = raw(value.get_ref());
-            self.told.push(Ok(Given { key, place, raw }));
+        if !self.invalid_lines.contains(&line) {
+            let location = self.location(line, column);
+            let value = raw_value(value.get_ref());
+            self.assignments.push(Ok(Assignment {
+                setting,
+                location,
+                value,
+            }));
         }
     }
 
-    /// Services or servers, a table each: what is wrong with one says nothing about the next.
-    fn tables(&mut self, key: &'static Key, tables: &DeArray<'_>) {
+    /// Reads the tables of services or servers, and reports the problems of all of them.
+    fn source_tables(&mut self, setting: &'static Setting, tables: &DeArray<'_>) {
         let folder = self.path.parent().unwrap_or(Path::new("")).to_owned();
-        let raw = match key.name {
-            keys::SERVICES => {
-                let read = |written: WrittenService| Ok(written.seen_from(&folder));
-                Raw::Services(self.read(key, tables, read))
+        let value = match setting.name {
+            settings::SERVICES => {
+                let resolve = |table: ServiceTable| Ok(table.resolve(&folder));
+                RawValue::Services(self.read(setting, tables, resolve))
             }
             _ => {
-                let read = |written: WrittenServer| written.seen_from(&folder);
-                Raw::Servers(self.read(key, tables, read))
+                let resolve = |table: ServerTable| table.resolve(&folder);
+                RawValue::Servers(self.read(setting, tables, resolve))
             }
         };
         let start = tables.iter().next().map_or(0, |first| first.span().start);
         let (line, column) = position(self.text, start);
-        let place = self.place(line, column);
-        self.told.push(Ok(Given { key, place, raw }));
+        let location = self.location(line, column);
+        self.assignments.push(Ok(Assignment {
+            setting,
+            location,
+            value,
+        }));
     }
 
     fn read<W: DeserializeOwned, T>(
         &mut self,
-        key: &Key,
+        setting: &Setting,
         tables: &DeArray<'_>,
-        seen: impl Fn(W) -> Result<T, String>,
+        resolve: impl Fn(W) -> Result<T, String>,
     ) -> Vec<T> {
         let mut read = Vec::new();
         for table in tables {
             let start = table.span().start;
-            let (table, wrong) = calls::apart(table);
-            for (name, start, problem) in wrong {
-                let name = format!("{}.{name}", key.name);
-                self.wrong(&name, start, Wrong::Table(problem));
+            let (table, invalid) = calls::split_invalid(table);
+            for (name, start, reason) in invalid {
+                let name = format!("{}.{name}", setting.name);
+                self.problem(&name, start, Reason::Table(reason));
             }
             let written = W::deserialize(table.into_deserializer());
             let written = written.map_err(|error| {
                 let start = error.span().map_or(start, |span| span.start);
                 (start, error.message().to_owned())
             });
-            match written.and_then(|it| seen(it).map_err(|problem| (start, problem))) {
+            match written.and_then(|it| resolve(it).map_err(|reason| (start, reason))) {
                 Ok(it) => read.push(it),
-                Err((start, problem)) => self.wrong(key.name, start, Wrong::Table(problem)),
+                Err((start, reason)) => self.problem(setting.name, start, Reason::Table(reason)),
             }
         }
         read
     }
 
-    fn wrong(&mut self, name: &str, start: usize, wrong: Wrong) {
+    fn problem(&mut self, name: &str, start: usize, reason: Reason) {
         let (line, column) = position(self.text, start);
-        if !self.broken.contains(&line) {
-            let place = self.place(line, column);
+        if !self.invalid_lines.contains(&line) {
+            let location = self.location(line, column);
             let name: String = name.chars().take(NAME_CHARACTERS).collect();
-            // A name in quotes may hold anything, and a problem is one line.
+            // A quoted name may contain line breaks.
             let name = name.escape_debug().to_string();
-            self.told.push(Err(Problem::of(name, place, wrong)));
+            self.assignments
+                .push(Err(Problem::of(name, location, reason)));
         }
     }
 
-    fn place(&self, line: usize, column: usize) -> Place {
+    fn location(&self, line: usize, column: usize) -> Location {
         let path = self.path.to_owned();
-        Place::File { path, line, column }
+        Location::File { path, line, column }
     }
 }
 
-/// Line and column of a byte, counted from 1, the column in characters.
+/// The line and column of a byte offset, from 1, the column in characters.
 fn position(text: &str, byte: usize) -> (usize, usize) {
     let before = text.get(..byte).unwrap_or(text);
     let line = before.matches('\n').count() + 1;
@@ -195,53 +212,52 @@ fn position(text: &str, byte: usize) -> (usize, usize) {
     (line, before[start..].chars().count() + 1)
 }
 
-/// The name that was most likely meant: one of the same table that is spelled alike, or one that was put
-/// into the wrong table.
-fn near(name: &str) -> Option<String> {
+/// The nearest name of a setting: in the same table, otherwise in any table.
+fn nearest_name(name: &str) -> Option<String> {
     let (table, last) = match name.split_once('.') {
         Some((table, last)) => (Some(table), last),
         None => (None, name),
     };
-    let beside = || KEYS.iter().filter(move |key| key.table() == table);
-    let tables = KEYS
+    let same_table = || SETTINGS.iter().filter(move |it| it.table() == table);
+    let tables = SETTINGS
         .iter()
-        .filter_map(Key::table)
+        .filter_map(Setting::table)
         .filter(|_| table.is_none());
-    let names: BTreeSet<&str> = beside().map(Key::last_part).chain(tables).collect();
+    let names: BTreeSet<&str> = same_table().map(Setting::last_part).chain(tables).collect();
     if let Some(near) = nearest(last, names).first() {
         let table = table.map_or_else(String::new, |table| format!("{table}."));
         return Some(format!("{table}{near}"));
     }
-    let elsewhere = nearest(last, KEYS.iter().map(Key::last_part));
-    let key = KEYS
+    let elsewhere = nearest(last, SETTINGS.iter().map(Setting::last_part));
+    let setting = SETTINGS
         .iter()
-        .find(|key| Some(&key.last_part()) == elsewhere.first())?;
-    Some(key.name.to_owned())
+        .find(|it| Some(&it.last_part()) == elsewhere.first())?;
+    Some(setting.name.to_owned())
 }
 
-fn raw(value: &DeValue<'_>) -> Raw {
+fn raw_value(value: &DeValue<'_>) -> RawValue {
     match value {
-        DeValue::String(text) => Raw::String(text.to_string()),
-        DeValue::Boolean(value) => Raw::Boolean(*value),
-        DeValue::Integer(number) => Raw::Number(number.to_string(), whole(number)),
-        DeValue::Float(number) => Raw::Number(number.to_string(), None),
-        DeValue::Datetime(_) => Raw::Other("a date or a time"),
+        DeValue::String(text) => RawValue::String(text.to_string()),
+        DeValue::Boolean(value) => RawValue::Boolean(*value),
+        DeValue::Integer(number) => RawValue::Number(number.to_string(), as_u64(number)),
+        DeValue::Float(number) => RawValue::Number(number.to_string(), None),
+        DeValue::Datetime(_) => RawValue::Other("a date or a time"),
         DeValue::Array(list) => {
-            strings(list).map_or(Raw::Other("a list of something else"), Raw::List)
+            strings(list).map_or(RawValue::Other("a list of other values"), RawValue::List)
         }
-        DeValue::Table(_) => Raw::Other("a table"),
+        DeValue::Table(_) => RawValue::Other("a table"),
     }
 }
 
-/// Whether a list holds tables, one for each service or server.
-fn is_long_form(key: &Key, list: &DeArray<'_>) -> bool {
+/// Whether a list consists of tables of services or servers.
+fn are_source_tables(setting: &Setting, list: &DeArray<'_>) -> bool {
     let is_table = |it: &Spanned<DeValue<'_>>| matches!(it.get_ref(), DeValue::Table(_));
-    [keys::SERVICES, keys::SERVERS].contains(&key.name)
+    [settings::SERVICES, settings::SERVERS].contains(&setting.name)
         && !list.is_empty()
         && list.iter().all(is_table)
 }
 
-fn whole(number: &DeInteger<'_>) -> Option<u64> {
+fn as_u64(number: &DeInteger<'_>) -> Option<u64> {
     u64::from_str_radix(number.as_str(), number.radix()).ok()
 }
 

@@ -1,5 +1,5 @@
-//! The flags, made from the table of keys. Values are read with all others and not by the parser, which
-//! would stop at the first it refuses, and repeat it.
+//! The flags, generated from the table of settings. Clap does not check the values: it would stop at the first
+//! invalid value and print it.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -7,39 +7,44 @@ use std::path::PathBuf;
 use clap::builder::ValueParser;
 use clap::{Arg, ArgAction, ArgMatches, Command, FromArgMatches};
 
-use super::given::{Given, Raw};
-use super::keys::{Flag, KEYS, Key, Kind};
-use super::problem::{Place, Problem};
+use super::assignment::{Assignment, RawValue};
+use super::problem::{Location, Problem};
+use super::settings::{Flag, Kind, SETTINGS, Setting};
 
 const FILE_FLAG: &str = "config";
 
-/// What was said on the command line; to be flattened into the arguments of a command. Its debug form does
-/// not show what was said.
+/// The values of the flags, to be flattened into the arguments of a command. `Debug` does not show the values.
 #[derive(Clone, Default)]
 pub(crate) struct Flags {
-    /// The file, if one was named.
+    /// The configuration file.
     pub(crate) config: Option<PathBuf>,
-    /// What was said, by the name of the flag.
-    said: Vec<(&'static str, Vec<String>)>,
+    /// The values by the name of the flag.
+    values: Vec<(&'static str, Vec<String>)>,
 }
 
 impl Flags {
-    /// What the flags say, in the order of the table.
-    pub(super) fn given(&self) -> Vec<Result<Given, Problem>> {
+    /// The values of the flags, in the order of the table.
+    pub(super) fn assignments(&self) -> Vec<Result<Assignment, Problem>> {
         with_flags()
-            .filter_map(|(key, flag)| self.of(key, flag))
+            .filter_map(|(setting, flag)| self.assignment(setting, flag))
             .map(Ok)
             .collect()
     }
 
-    fn of(&self, key: &'static Key, flag: &Flag) -> Option<Given> {
-        let (_, texts) = self.said.iter().find(|(name, _)| *name == flag.name)?;
-        let raw = match (key.kind, texts.as_slice()) {
-            (Kind::List { .. } | Kind::Sources { .. }, texts) => Raw::Several(texts.to_vec()),
-            (_, texts) => Raw::Words(texts.last()?.clone()),
+    fn assignment(&self, setting: &'static Setting, flag: &Flag) -> Option<Assignment> {
+        let (_, texts) = self.values.iter().find(|(name, _)| *name == flag.name)?;
+        let value = match (setting.kind, texts.as_slice()) {
+            (Kind::List { .. } | Kind::Sources { .. }, texts) => {
+                RawValue::UntypedList(texts.to_vec())
+            }
+            (_, texts) => RawValue::Untyped(texts.last()?.clone()),
         };
-        let place = Place::Flag(flag.name);
-        Some(Given { key, place, raw })
+        let location = Location::Flag(flag.name);
+        Some(Assignment {
+            setting,
+            location,
+            value,
+        })
     }
 }
 
@@ -52,13 +57,13 @@ impl fmt::Debug for Flags {
 
 impl FromArgMatches for Flags {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let said = with_flags().filter_map(|(_, flag)| {
+        let values = with_flags().filter_map(|(_, flag)| {
             let texts = matches.try_get_many::<String>(flag.name).ok()??;
             Some((flag.name, texts.cloned().collect()))
         });
         Ok(Self {
             config: matches.get_one::<PathBuf>(FILE_FLAG).cloned(),
-            said: said.collect(),
+            values: values.collect(),
         })
     }
 
@@ -78,11 +83,11 @@ impl clap::Args for Flags {
     }
 }
 
-/// The flags of a command that serves nobody but the process that started it.
+/// The flags of `panpan mcp`, which serves only the process that started it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct PipeFlags(pub(crate) Flags);
+pub(crate) struct StdioFlags(pub(crate) Flags);
 
-impl FromArgMatches for PipeFlags {
+impl FromArgMatches for StdioFlags {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         Flags::from_arg_matches(matches).map(Self)
     }
@@ -92,9 +97,9 @@ impl FromArgMatches for PipeFlags {
     }
 }
 
-impl clap::Args for PipeFlags {
+impl clap::Args for StdioFlags {
     fn augment_args(command: Command) -> Command {
-        augmented(command, |key| key.of_pipes)
+        augmented(command, |setting| setting.for_stdio)
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -102,31 +107,41 @@ impl clap::Args for PipeFlags {
     }
 }
 
-fn augmented(command: Command, is_taken: fn(&Key) -> bool) -> Command {
+fn augmented(command: Command, is_included: fn(&Setting) -> bool) -> Command {
     let file = Arg::new(FILE_FLAG)
         .long(FILE_FLAG)
         .value_name("FILE")
-        .help("The file to read settings from [default: panpan.toml, if it is there]")
+        .help("The file with settings [default: PANPAN_CONFIG, or panpan.toml if it exists]")
         .value_parser(ValueParser::path_buf());
-    let taken = with_flags().filter(|(key, _)| is_taken(key));
-    taken.fold(command.arg(file), |command, (key, flag)| {
-        command.arg(argument(key, flag))
+    let included = with_flags().filter(|(setting, _)| is_included(setting));
+    included.fold(command.arg(file), |command, (setting, flag)| {
+        command.arg(argument(setting, flag))
     })
 }
 
-fn with_flags() -> impl Iterator<Item = (&'static Key, &'static Flag)> {
-    KEYS.iter()
-        .filter_map(|key| Some((key, key.flag.as_ref()?)))
+fn with_flags() -> impl Iterator<Item = (&'static Setting, &'static Flag)> {
+    SETTINGS
+        .iter()
+        .filter_map(|setting| Some((setting, setting.flag.as_ref()?)))
 }
 
-fn argument(key: &Key, flag: &'static Flag) -> Arg {
+/// The heading of a flag in the help.
+fn heading(setting: &Setting) -> &'static str {
+    match setting.for_stdio {
+        true => "Operations and store",
+        false => "Server",
+    }
+}
+
+fn argument(setting: &Setting, flag: &'static Flag) -> Arg {
     let argument = Arg::new(flag.name)
         .long(flag.name)
         .value_name(flag.value)
         .help(flag.help)
+        .help_heading(heading(setting))
         .action(ArgAction::Append);
-    match key.kind {
-        // The flag alone says yes.
+    match setting.kind {
+        // The flag without a value means true.
         Kind::Boolean { .. } => argument
             .num_args(0..=1)
             .require_equals(true)

@@ -1,14 +1,14 @@
-//! What a server is told before it starts: a file, the environment and flags, in rising order.
+//! The configuration of a server: settings from a file, the environment and flags; later ones win.
 //!
-//! One table, in `keys`, says what can be told; the file, the environment and the command line are read
-//! by it. Everything that is wrong anywhere is told at once. Nothing is opened here but the file.
+//! `settings` is the table of all settings; the file, the environment and the flags are read with it. All problems are
+//! reported at once. No file is opened except the configuration file.
 
+mod assignment;
 mod calls;
 mod file;
 mod flags;
-mod given;
-mod keys;
 mod problem;
+mod settings;
 #[cfg(test)]
 mod tests;
 
@@ -22,62 +22,60 @@ use panpan_store::DEFAULT_SIZE_BYTES;
 use panpan_surfaces::limits::Limits;
 use panpan_surfaces::mcp::ToolForm;
 
-use self::given::{Given, Raw};
-use self::keys::{Key, Kind};
-use self::problem::{Place, Problem, Wrong};
-use crate::place;
+use self::assignment::{Assignment, RawValue};
+use self::problem::{Location, Problem, Reason};
+use self::settings::{Kind, Setting};
+use crate::data_folder;
+use crate::log::LogFormat;
 use crate::sources::Sources;
 use crate::store::StoreAddress;
-use crate::terminal::LogFormat;
 
-pub(crate) use self::flags::{Flags, PipeFlags};
+pub(crate) use self::flags::{Flags, StdioFlags};
 pub(crate) use self::problem::Problems;
 
 const MEGABYTE: u64 = 1024 * 1024;
 
-/// The file that is read where none is named, if it is there.
-const USUAL_FILE: &str = "panpan.toml";
-/// What names the file.
+/// The default file, which may be missing.
+const DEFAULT_FILE: &str = "panpan.toml";
+/// The variable with the path of the file.
 const FILE_VARIABLE: &str = "PANPAN_CONFIG";
 
-/// How a server is to be.
+/// The configuration of a server.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Config {
-    /// Where it listens.
+    /// The address to listen on.
     pub(crate) listen: SocketAddr,
-    /// Where it keeps outcomes and tokens.
+    /// The store of outcomes and tokens.
     pub(crate) store: StoreAddress,
-    /// How large the store may become, in megabytes.
+    /// The maximum size of the store, in megabytes.
     pub(crate) store_mb: u64,
     /// How long the outcome of an idempotency key is kept.
     pub(crate) keys_kept_hours: u64,
-    /// Whether callers without a token are served; unset when nobody said.
+    /// Whether callers without a token are served.
     pub(crate) allow_anonymous: Option<bool>,
-    /// What it proves itself with; plain HTTP when unset.
+    /// The TLS files; plain HTTP when unset.
     pub(crate) tls: Option<Tls>,
-    /// The names it is called by, beyond those of the address it listens on.
+    /// The accepted host names, besides the address.
     pub(crate) hosts: Vec<String>,
-    /// The pages in browsers that may call it.
+    /// The accepted browser origins.
     pub(crate) origins: Vec<String>,
     /// How MCP clients see the operations.
     pub(crate) tools: ToolForm,
-    /// How much is allowed.
     pub(crate) limits: Limits,
-    /// What is logged, and how.
     pub(crate) log: Log,
-    /// How long calls that still run may go on when the server is to end.
+    /// How long calls in flight may continue when the server stops.
     pub(crate) drain_seconds: u64,
-    /// Where operations come from besides the program itself.
+    /// The sources of operations.
     pub(crate) sources: Sources,
 }
 
 impl Config {
-    /// How large the store may become, in bytes.
+    /// The maximum size of the store, in bytes.
     pub(crate) fn store_bytes(&self) -> u64 {
         self.store_mb.saturating_mul(MEGABYTE)
     }
 
-    /// How the dispatcher works.
+    /// The settings of the dispatcher.
     pub(crate) fn settings(&self) -> Settings {
         Settings {
             keep_ms: self.keys_kept_hours.saturating_mul(60 * 60 * 1000),
@@ -86,28 +84,27 @@ impl Config {
     }
 }
 
-/// The files a server proves itself with.
+/// The TLS files of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Tls {
-    /// The certificates, its own first.
+    /// The certificate chain, the server's own certificate first.
     pub(crate) certificate: PathBuf,
     /// The private key.
     pub(crate) key: PathBuf,
 }
 
-/// What is logged, and how.
+/// The settings of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Log {
-    /// From which level on: a word, or words for parts of the program as `info,panpan=debug`.
+    /// A level, or levels per target such as `info,panpan=debug`.
     pub(crate) level: String,
-    /// How a line looks.
     pub(crate) format: LogFormat,
 }
 
-/// Reads the file, the environment and the flags; what comes later wins.
+/// Reads the file, the environment and the flags; later ones win.
 ///
-/// Without a file it is the one named by `PANPAN_CONFIG`, or `panpan.toml` where the program was started,
-/// if that is there. Gives every problem there is, also in what a later source would have replaced.
+/// The default file is the one in `PANPAN_CONFIG`, or `panpan.toml` in the current folder if it exists. Reports all
+/// problems, also of values that a later source replaces.
 pub(crate) fn load(
     file: Option<&Path>,
     environment: impl IntoIterator<Item = (OsString, OsString)>,
@@ -118,21 +115,21 @@ pub(crate) fn load(
         .get(&OsString::from(FILE_VARIABLE))
         .filter(|it| !it.is_empty());
     let named = file.or(named.map(Path::new));
-    let mut told = file::read(named.unwrap_or(Path::new(USUAL_FILE)), named.is_some());
-    told.extend(given::from_environment(&environment));
-    told.extend(flags.given());
-    Draft::default().filled(told, &environment)
+    let mut assignments = file::read(named.unwrap_or(Path::new(DEFAULT_FILE)), named.is_some());
+    assignments.extend(assignment::from_environment(&environment));
+    assignments.extend(flags.assignments());
+    Draft::default().build(assignments, &environment)
 }
 
-/// A configuration while it is put together.
+/// A configuration under construction.
 #[derive(Debug)]
 struct Draft {
     config: Config,
     store: Option<StoreAddress>,
     certificate: Option<PathBuf>,
     key: Option<PathBuf>,
-    /// Where each key was said last.
-    places: BTreeMap<&'static str, Place>,
+    /// Where each setting was set last.
+    locations: BTreeMap<&'static str, Location>,
     problems: Vec<Problem>,
 }
 
@@ -161,117 +158,118 @@ impl Default for Draft {
             store: None,
             certificate: None,
             key: None,
-            places: BTreeMap::new(),
+            locations: BTreeMap::new(),
             problems: Vec::new(),
         }
     }
 }
 
 impl Draft {
-    /// The configuration that is told, or everything that is wrong with it.
-    fn filled(
+    /// The configuration with these values, or all problems with them.
+    fn build(
         mut self,
-        told: Vec<Result<Given, Problem>>,
+        assignments: Vec<Result<Assignment, Problem>>,
         environment: &BTreeMap<OsString, OsString>,
     ) -> Result<Config, Problems> {
-        for each in told {
+        for each in assignments {
             match each {
-                Ok(given) => self.take(given),
+                Ok(assignment) => self.assign(assignment),
                 Err(problem) => self.problems.push(problem),
             }
         }
         self.finish(&|name| environment.get(&OsString::from(name)).cloned())
     }
 
-    /// Takes over what was given, or notes what is wrong with it.
-    fn take(&mut self, given: Given) {
-        let key = given.key;
-        if self.set(key, &given) {
-            self.places.insert(key.name, given.place);
+    /// Applies a value, or records why it is invalid.
+    fn assign(&mut self, assignment: Assignment) {
+        let setting = assignment.setting;
+        if self.set(setting, &assignment) {
+            self.locations.insert(setting.name, assignment.location);
             return;
         }
-        let wrong = Wrong::Value {
-            expected: key.expected(),
-            found: given.raw.shown(key),
+        let reason = Reason::Value {
+            expected: setting.expected(),
+            found: assignment.value.shown(setting),
         };
         self.problems
-            .push(Problem::of(key.name, given.place, wrong));
+            .push(Problem::of(setting.name, assignment.location, reason));
     }
 
-    /// Whether the value will do.
-    fn set(&mut self, key: &Key, given: &Given) -> bool {
-        let raw = &given.raw;
-        match key.kind {
-            Kind::Boolean { set } => raw.boolean().is_some_and(|it| set(self, it)),
+    /// Applies a value and returns whether it is valid.
+    fn set(&mut self, setting: &Setting, assignment: &Assignment) -> bool {
+        let value = &assignment.value;
+        match setting.kind {
+            Kind::Boolean { set } => value.boolean().is_some_and(|it| set(self, it)),
             Kind::Number { from, to, set } => {
-                let number = raw.number().filter(|it| (from..=to).contains(it));
+                let number = value.number().filter(|it| (from..=to).contains(it));
                 number.is_some_and(|it| set(self, it))
             }
-            Kind::Text { set, .. } => raw.text().is_some_and(|it| set(self, it)),
+            Kind::Text { set, .. } => value.text().is_some_and(|it| set(self, it)),
             Kind::Path { set, .. } => {
-                let base = given.place.folder();
-                raw.text()
+                let base = assignment.location.folder();
+                value
+                    .text()
                     .is_some_and(|it| !it.is_empty() && set(self, base, it))
             }
             Kind::List { accept, set, .. } => {
-                let list = raw.list().filter(|list| list.iter().all(|it| accept(it)));
+                let list = value.list().filter(|list| list.iter().all(|it| accept(it)));
                 list.is_some_and(|it| set(self, it))
             }
             Kind::Sources { accept, set, .. } => {
                 let sources = &mut self.config.sources;
-                match raw {
-                    Raw::Services(services) => return put(&mut sources.services, services),
-                    Raw::Servers(servers) => return put(&mut sources.servers, servers),
+                match value {
+                    RawValue::Services(services) => return put(&mut sources.services, services),
+                    RawValue::Servers(servers) => return put(&mut sources.servers, servers),
                     _ => {}
                 }
-                let base = given.place.folder();
-                let list = raw.list().filter(|list| list.iter().all(|it| accept(it)));
+                let base = assignment.location.folder();
+                let list = value.list().filter(|list| list.iter().all(|it| accept(it)));
                 list.is_some_and(|it| set(self, base, &it))
             }
         }
     }
 
     fn finish(mut self, variable: &dyn Fn(&str) -> Option<OsString>) -> Result<Config, Problems> {
-        self.needs("tls.certificate", "tls.key");
-        self.needs("tls.key", "tls.certificate");
-        self.needs("limits.burst", "limits.calls_per_second");
+        self.require("tls.certificate", "tls.key");
+        self.require("tls.key", "tls.certificate");
+        self.require("limits.burst", "limits.calls_per_second");
         self.config.tls = self
             .certificate
             .zip(self.key)
             .map(|(certificate, key)| Tls { certificate, key });
         match self
             .store
-            .map_or_else(|| place::default_store_in(variable), Ok)
+            .map_or_else(|| data_folder::default_store_in(variable), Ok)
         {
             Ok(store) => self.config.store = store,
-            // What is wrong with a store that was named has been said.
+            // The problem with the configured store is reported already.
             Err(_)
                 if self
                     .problems
                     .iter()
                     .any(|problem| problem.is_about("store")) => {}
             Err(error) => {
-                let problem = Problem::of("store", Place::Nowhere, Wrong::NoStore(error));
+                let problem = Problem::of("store", Location::Unset, Reason::NoStore(error));
                 self.problems.push(problem);
             }
         }
         Problems::none_of(self.problems).map(|()| self.config)
     }
 
-    /// Notes that a key was said without another that it means nothing without.
-    fn needs(&mut self, name: &'static str, other: &'static str) {
-        let is_wrong = |problem: &Problem| problem.is_about(other);
-        if let Some(place) = self.places.get(name)
-            && !self.places.contains_key(other)
-            && !self.problems.iter().any(is_wrong)
+    /// Records a problem if a setting is set without another that it requires.
+    fn require(&mut self, name: &'static str, other: &'static str) {
+        let is_about_other = |problem: &Problem| problem.is_about(other);
+        if let Some(location) = self.locations.get(name)
+            && !self.locations.contains_key(other)
+            && !self.problems.iter().any(is_about_other)
         {
-            let problem = Problem::of(name, place.clone(), Wrong::Alone { other });
+            let problem = Problem::of(name, location.clone(), Reason::Requires { other });
             self.problems.push(problem);
         }
     }
 }
 
-fn put<T: Clone>(place: &mut Vec<T>, told: &[T]) -> bool {
-    *place = told.to_vec();
+fn put<T: Clone>(target: &mut Vec<T>, values: &[T]) -> bool {
+    *target = values.to_vec();
     true
 }

@@ -1,27 +1,27 @@
-//! What is wrong with a configuration: where, which key, what was expected and what was found.
+//! Problems of a configuration: the location, the setting, and the reason.
 
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::place::NoPlace;
+use crate::data_folder::NoDataFolder;
 
-/// Everything that is wrong, one line each.
+/// All problems of a configuration, one per line.
 #[derive(Debug, thiserror::Error)]
 pub(crate) struct Problems(Vec<Problem>);
 
-/// One thing that is wrong.
+/// One problem.
 #[derive(Debug)]
 pub(super) struct Problem {
-    place: Place,
-    key: String,
-    wrong: Wrong,
+    location: Location,
+    setting: String,
+    reason: Reason,
 }
 
-/// Where something was said.
+/// Where a value is set.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Place {
-    /// In the file, counted from 1.
+pub(super) enum Location {
+    /// In the file; line and column start at 1.
     File {
         path: PathBuf,
         line: usize,
@@ -29,51 +29,55 @@ pub(super) enum Place {
     },
     /// The file itself.
     WholeFile(PathBuf),
-    /// In a variable of the environment.
+    /// In an environment variable.
     Variable(String),
     /// On the command line.
     Flag(&'static str),
-    /// Nobody said it.
-    Nowhere,
+    /// It is not set.
+    Unset,
 }
 
-/// What is wrong.
+/// Why a value is invalid.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Wrong {
-    #[error("this is not TOML: {0}")]
+pub(super) enum Reason {
+    #[error("invalid TOML: {0}")]
     Syntax(String),
-    #[error("there is no such setting{}", meant(near.as_deref()))]
+    #[error("unknown setting{}", suggestion(near.as_deref()))]
     Unknown { near: Option<String> },
     #[error("expected {expected}, found {found}")]
     Value { expected: String, found: String },
     #[error("{0}")]
     Table(String),
-    #[error("this means nothing without {other}")]
-    Alone { other: &'static str },
-    #[error("the file cannot be read: {0}")]
+    #[error("requires {other} as well")]
+    Requires { other: &'static str },
+    #[error("cannot read the file: {0}")]
     Unreadable(#[source] io::Error),
-    #[error("{0}; {hint}", hint = crate::place::HINT)]
-    NoStore(#[source] NoPlace),
+    #[error("{0}; {hint}", hint = crate::data_folder::HINT)]
+    NoStore(#[source] NoDataFolder),
 }
 
-fn meant(near: Option<&str>) -> String {
+fn suggestion(near: Option<&str>) -> String {
     near.map_or_else(String::new, |near| format!("; did you mean {near}?"))
 }
 
 impl Problem {
-    pub(super) fn of(key: impl Into<String>, place: Place, wrong: Wrong) -> Self {
-        let key = key.into();
-        Self { place, key, wrong }
+    pub(super) fn of(setting: impl Into<String>, location: Location, reason: Reason) -> Self {
+        let setting = setting.into();
+        Self {
+            location,
+            setting,
+            reason,
+        }
     }
 
-    /// Whether a value of this key will not do.
-    pub(super) fn is_about(&self, key: &str) -> bool {
-        self.key == key
+    /// Whether the problem is about this setting.
+    pub(super) fn is_about(&self, setting: &str) -> bool {
+        self.setting == setting
     }
 }
 
-impl Place {
-    /// The folder that paths given here are seen from.
+impl Location {
+    /// The folder that paths in this location are relative to.
     pub(super) fn folder(&self) -> &Path {
         match self {
             Self::File { path, .. } => path.parent().unwrap_or(Path::new("")),
@@ -83,9 +87,9 @@ impl Place {
 }
 
 impl Problems {
-    /// Fails with the problems, if there are any, in the order in which they were written.
+    /// Fails with the problems, if there are any, sorted by location.
     pub(super) fn none_of(mut problems: Vec<Problem>) -> Result<(), Self> {
-        problems.sort_by(|one, other| one.place.cmp(&other.place));
+        problems.sort_by(|one, other| one.location.cmp(&other.location));
         if problems.is_empty() {
             return Ok(());
         }
@@ -95,7 +99,7 @@ impl Problems {
 
 impl fmt::Display for Problems {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("the configuration cannot be used")?;
+        formatter.write_str("invalid configuration")?;
         self.0
             .iter()
             .try_for_each(|problem| write!(formatter, "\n  {problem}"))
@@ -104,19 +108,23 @@ impl fmt::Display for Problems {
 
 impl fmt::Display for Problem {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { place, key, wrong } = self;
-        match place {
-            Place::File { path, line, column } => {
+        let Self {
+            location,
+            setting,
+            reason,
+        } = self;
+        match location {
+            Location::File { path, line, column } => {
                 write!(formatter, "{}:{line}:{column}: ", path.display())?;
-                match wrong {
-                    Wrong::Syntax(_) => write!(formatter, "{wrong}"),
-                    _ => write!(formatter, "{key}: {wrong}"),
+                match reason {
+                    Reason::Syntax(_) => write!(formatter, "{reason}"),
+                    _ => write!(formatter, "{setting}: {reason}"),
                 }
             }
-            Place::WholeFile(path) => write!(formatter, "{}: {wrong}", path.display()),
-            Place::Variable(name) => write!(formatter, "{name}: {wrong}"),
-            Place::Flag(name) => write!(formatter, "--{name}: {wrong}"),
-            Place::Nowhere => write!(formatter, "{key}: {wrong}"),
+            Location::WholeFile(path) => write!(formatter, "{}: {reason}", path.display()),
+            Location::Variable(name) => write!(formatter, "{name}: {reason}"),
+            Location::Flag(name) => write!(formatter, "--{name}: {reason}"),
+            Location::Unset => write!(formatter, "{setting}: {reason}"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Configurations as people write them, right and wrong, over every key of the table.
+//! Valid configurations, with every setting of the table.
 
 mod problems;
 
@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use clap::{CommandFactory as _, Parser as _};
 
-use super::keys::KEYS;
+use super::settings::SETTINGS;
 use super::*;
 
 /// A configuration under test: a text for the file, variables, arguments.
@@ -38,16 +38,16 @@ impl Setup {
     }
 
     fn load(&self) -> Result<Config, Problems> {
-        let mut told = file::parsed(Path::new("panpan.toml"), &self.file);
+        let mut assignments = file::parse(Path::new("panpan.toml"), &self.file);
         let home = ("HOME".to_owned(), "/home/ann".to_owned());
         let local = ("LOCALAPPDATA".to_owned(), "/home/ann".to_owned());
         let variables = self.variables.iter().cloned().chain([home, local]);
         let environment = variables
             .map(|(name, value)| (name.into(), value.into()))
             .collect();
-        told.extend(given::from_environment(&environment));
-        told.extend(flags(&self.arguments).given());
-        Draft::default().filled(told, &environment)
+        assignments.extend(assignment::from_environment(&environment));
+        assignments.extend(flags(&self.arguments).assignments());
+        Draft::default().build(assignments, &environment)
     }
 
     fn config(&self) -> Config {
@@ -55,14 +55,14 @@ impl Setup {
             .unwrap_or_else(|problems| panic!("{self:?}: {problems}"))
     }
 
-    /// The lines that tell what is wrong, without the heading.
+    /// The lines about problems, without the heading.
     fn problems(&self) -> Vec<String> {
-        let told = self
+        let text = self
             .load()
             .map(|config| panic!("{config:?}"))
             .unwrap_err()
             .to_string();
-        told.lines()
+        text.lines()
             .skip(1)
             .map(|line| line.trim_start().to_owned())
             .collect()
@@ -82,7 +82,7 @@ fn flags(arguments: &[String]) -> Flags {
 }
 
 #[test]
-fn without_a_word_everything_has_its_default() {
+fn all_settings_have_defaults() {
     let config = Setup::default().config();
     assert_eq!(config.listen.to_string(), "127.0.0.1:7077");
     assert_eq!(config.limits, Limits::default());
@@ -150,10 +150,12 @@ fn a_whole_file_is_read() {
 }
 
 #[test]
-fn paths_in_a_file_are_seen_from_its_folder_and_others_from_where_one_stands() {
+fn paths_in_the_file_are_relative_to_its_folder() {
     let text = "store = \"sqlite:a.db\"\ntls.key = \"/abs/k\"\ntls.certificate = \"c\"";
-    let told = file::parsed(Path::new("/etc/panpan/panpan.toml"), text);
-    let config = Draft::default().filled(told, &BTreeMap::new()).unwrap();
+    let assignments = file::parse(Path::new("/etc/panpan/panpan.toml"), text);
+    let config = Draft::default()
+        .build(assignments, &BTreeMap::new())
+        .unwrap();
     assert_eq!(
         config.store,
         StoreAddress::Sqlite("/etc/panpan/a.db".into())
@@ -169,9 +171,9 @@ fn paths_in_a_file_are_seen_from_its_folder_and_others_from_where_one_stands() {
     assert_eq!(config.store, StoreAddress::Sqlite("a.db".into()));
 }
 
-/// Three different values of a key, as one would write them in a variable, and another key it needs.
-fn samples(key: &Key) -> ([&'static str; 3], Option<(&'static str, &'static str)>) {
-    let samples = match (key.name, key.kind) {
+/// Three different values of a setting, as written in a variable, and another setting that it requires.
+fn samples(setting: &Setting) -> ([&'static str; 3], Option<(&'static str, &'static str)>) {
+    let samples = match (setting.name, setting.kind) {
         ("store_mb", _) => ["17", "18", "19"],
         (_, Kind::Number { .. }) => ["7", "8", "9"],
         (_, Kind::Boolean { .. }) => ["true", "false", "true"],
@@ -191,7 +193,7 @@ fn samples(key: &Key) -> ([&'static str; 3], Option<(&'static str, &'static str)
         ("enable", _) => ["http/call", "a/b", "c/d"],
         (name, _) => panic!("{name} has no samples"),
     };
-    let other = match key.name {
+    let other = match setting.name {
         "tls.certificate" => Some(("PANPAN_TLS_KEY", "k")),
         "tls.key" => Some(("PANPAN_TLS_CERTIFICATE", "k")),
         "limits.burst" => Some(("PANPAN_LIMITS_CALLS_PER_SECOND", "5")),
@@ -200,72 +202,83 @@ fn samples(key: &Key) -> ([&'static str; 3], Option<(&'static str, &'static str)
     (samples, other)
 }
 
-fn line(key: &Key, value: &str) -> String {
-    match key.kind {
-        Kind::Number { .. } | Kind::Boolean { .. } => format!("{} = {value}\n", key.name),
-        Kind::Text { .. } | Kind::Path { .. } => format!("{} = \"{value}\"\n", key.name),
-        Kind::List { .. } | Kind::Sources { .. } => format!("{} = [\"{value}\"]\n", key.name),
+fn line(setting: &Setting, value: &str) -> String {
+    let name = setting.name;
+    match setting.kind {
+        Kind::Number { .. } | Kind::Boolean { .. } => format!("{name} = {value}\n"),
+        Kind::Text { .. } | Kind::Path { .. } => format!("{name} = \"{value}\"\n"),
+        Kind::List { .. } | Kind::Sources { .. } => format!("{name} = [\"{value}\"]\n"),
     }
 }
 
 #[test]
-fn a_flag_wins_over_a_variable_and_a_variable_over_the_file_for_every_key() {
-    for key in &KEYS {
-        let ([in_file, in_variable, in_flag], other) = samples(key);
+fn for_every_setting_a_flag_overrides_a_variable_and_a_variable_the_file() {
+    for setting in &SETTINGS {
+        let ([in_file, in_variable, in_flag], other) = samples(setting);
         let base = other.iter().fold(Setup::default(), |setup, (name, value)| {
             setup.with_variable(name, value)
         });
-        let file = |setup: Setup| setup.with_file(&line(key, in_file));
-        let variable = |setup: Setup| setup.with_variable(&key.variable(), in_variable);
+        let file = |setup: Setup| setup.with_file(&line(setting, in_file));
+        let variable = |setup: Setup| setup.with_variable(&setting.variable(), in_variable);
         let by_file = file(base.clone()).config();
         let by_variable = variable(base.clone()).config();
-        assert_ne!(by_file, by_variable, "{}", key.name);
+        assert_ne!(by_file, by_variable, "{}", setting.name);
         assert_eq!(
             variable(file(base.clone())).config(),
             by_variable,
             "{}",
-            key.name
+            setting.name
         );
-        let Some(flag) = &key.flag else { continue };
+        let Some(flag) = &setting.flag else { continue };
         let argument = format!("--{}={in_flag}", flag.name);
         let flag = |setup: Setup| setup.with_argument(&argument);
         let by_flag = flag(base.clone()).config();
-        assert_ne!(by_flag, by_variable, "{}", key.name);
-        assert_eq!(flag(variable(file(base))).config(), by_flag, "{}", key.name);
+        assert_ne!(by_flag, by_variable, "{}", setting.name);
+        assert_eq!(
+            flag(variable(file(base))).config(),
+            by_flag,
+            "{}",
+            setting.name
+        );
     }
 }
 
 #[test]
 fn every_number_is_read_within_its_range_and_not_beyond() {
-    for key in &KEYS {
-        let Kind::Number { from, to, .. } = key.kind else {
+    for setting in &SETTINGS {
+        let Kind::Number { from, to, .. } = setting.kind else {
             continue;
         };
-        let (_, other) = samples(key);
+        let (_, other) = samples(setting);
         let base = other.iter().fold(Setup::default(), |setup, (name, value)| {
             setup.with_variable(name, value)
         });
         let with = |number: u64| {
             base.clone()
-                .with_variable(&key.variable(), &number.to_string())
+                .with_variable(&setting.variable(), &number.to_string())
         };
         for number in [from, to] {
             with(number).config();
         }
         let beyond = [from.checked_sub(1), Some(to + 1)];
         for number in beyond.into_iter().flatten() {
-            assert_eq!(with(number).problems().len(), 1, "{} {number}", key.name);
+            assert_eq!(
+                with(number).problems().len(),
+                1,
+                "{} {number}",
+                setting.name
+            );
         }
     }
 }
 
 #[test]
-fn every_limit_has_a_key() {
-    let limits = KEYS.iter().filter(|key| key.table() == Some("limits"));
-    let config = limits.fold(Setup::default(), |setup, key| {
-        setup.with_variable(&key.variable(), "7")
+fn every_limit_has_a_setting() {
+    let limits = SETTINGS.iter().filter(|it| it.table() == Some("limits"));
+    let config = limits.fold(Setup::default(), |setup, setting| {
+        setup.with_variable(&setting.variable(), "7")
     });
-    // Without the two dots, so that a limit that is added here fails to compile until it is checked.
+    // Without `..`, so that a new limit does not compile until it is checked here.
     let Limits {
         body_bytes,
         batch,
@@ -306,20 +319,23 @@ fn every_limit_has_a_key() {
 }
 
 #[test]
-fn no_two_keys_share_a_name_a_variable_or_a_flag() {
-    let names: BTreeSet<&str> = KEYS.iter().map(|key| key.name).collect();
-    let variables: BTreeSet<String> = KEYS.iter().map(Key::variable).collect();
-    let flags: Vec<&str> = KEYS
+fn names_variables_and_flags_are_unique() {
+    let names: BTreeSet<&str> = SETTINGS.iter().map(|it| it.name).collect();
+    let variables: BTreeSet<String> = SETTINGS.iter().map(Setting::variable).collect();
+    let flags: Vec<&str> = SETTINGS
         .iter()
-        .filter_map(|key| Some(key.flag.as_ref()?.name))
+        .filter_map(|it| Some(it.flag.as_ref()?.name))
         .collect();
-    assert_eq!((names.len(), variables.len()), (KEYS.len(), KEYS.len()));
+    assert_eq!(
+        (names.len(), variables.len()),
+        (SETTINGS.len(), SETTINGS.len())
+    );
     assert_eq!(flags.iter().collect::<BTreeSet<_>>().len(), flags.len());
     assert!(variables.contains("PANPAN_LIMITS_BATCH") && variables.contains("PANPAN_STORE"));
 }
 
 #[test]
-fn flags_are_what_the_command_line_is_known_for() {
+fn flags_are_parsed_and_their_debug_form_hides_the_values() {
     let arguments = [
         "--config=a.toml",
         "--host=a",
@@ -327,15 +343,15 @@ fn flags_are_what_the_command_line_is_known_for() {
         "--allow-anonymous",
         "--log-level=warn",
     ];
-    let said = flags(&arguments.map(str::to_owned));
+    let flags = flags(&arguments.map(str::to_owned));
     assert_eq!(
-        format!("{said:?}"),
+        format!("{flags:?}"),
         "Flags { config: Some(\"a.toml\"), .. }"
     );
-    assert_eq!(said.config.as_deref(), Some(Path::new("a.toml")));
+    assert_eq!(flags.config.as_deref(), Some(Path::new("a.toml")));
     let config = Draft::default()
-        .filled(
-            said.given(),
+        .build(
+            flags.assignments(),
             &BTreeMap::from([("PANPAN_DATA".into(), "d".into())]),
         )
         .unwrap();
@@ -347,18 +363,18 @@ fn flags_are_what_the_command_line_is_known_for() {
 }
 
 #[test]
-fn every_key_is_in_the_guide() {
+fn every_setting_is_documented() {
     let guide = include_str!("../../../../docs/configuration.md");
-    for key in &KEYS {
-        let flag = key.flag.as_ref();
+    for setting in &SETTINGS {
+        let flag = setting.flag.as_ref();
         let flag = flag.map_or_else(String::new, |flag| format!("`--{}`", flag.name));
-        let row = format!("| `{}` | `{}` | {flag}", key.name, key.variable());
+        let row = format!("| `{}` | `{}` | {flag}", setting.name, setting.variable());
         assert!(guide.contains(row.trim_end()), "{row}");
     }
 }
 
 #[test]
-fn settings_of_calls_are_read_for_services_and_servers() {
+fn call_settings_are_read_for_services_and_servers() {
     use panpan_contract::circuit::CircuitRule;
     use panpan_contract::operation::{CallSettings, Outputs, Redaction};
     use panpan_contract::retry::RetryRule;

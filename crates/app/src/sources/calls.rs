@@ -1,4 +1,4 @@
-//! How calls to a source are made: for all its operations, and for some of them by name.
+//! The call settings of a source: for all its operations, and for operations by name.
 
 use std::collections::BTreeMap;
 
@@ -6,41 +6,41 @@ use panpan_contract::circuit::CircuitRule;
 use panpan_contract::operation::{CallSettings, OperationName, OperationSpec};
 use panpan_openapi::fits;
 
-/// Settings of calls to one source.
+/// The call settings of one source.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct SourceCalls {
     /// For all its operations.
     pub(crate) all: CallSettings,
-    /// For those whose names fit a pattern; the longest pattern that fits is applied last.
+    /// For operations that match a pattern, sorted so that the longest pattern is applied last.
     pub(crate) by_name: Vec<(String, CallSettings)>,
 }
 
 impl SourceCalls {
-    /// Settings as they are written: patterns may leave the namespace out.
+    /// The settings as they are written: patterns may omit the namespace.
     pub(super) fn of(
         namespace: &str,
         all: CallSettings,
         by_name: BTreeMap<String, CallSettings>,
     ) -> Self {
-        let named = by_name.into_iter().map(|(pattern, settings)| {
-            let is_whole = pattern.contains('/') || pattern.starts_with('*');
-            let pattern = match is_whole {
+        let by_name = by_name.into_iter().map(|(pattern, settings)| {
+            let has_namespace = pattern.contains('/') || pattern.starts_with('*');
+            let pattern = match has_namespace {
                 true => pattern.trim_start_matches('/').to_owned(),
                 false => format!("{namespace}/{pattern}"),
             };
             (pattern, settings)
         });
-        let mut by_name: Vec<_> = named.collect();
+        let mut by_name: Vec<_> = by_name.collect();
         by_name.sort_by_key(|(pattern, _)| pattern.len());
         Self { all, by_name }
     }
 
-    /// Sets what is said about all operations.
+    /// Applies the settings for all operations.
     pub(super) fn apply_to_all(&self, spec: &mut OperationSpec) {
         self.all.apply(spec);
     }
 
-    /// Sets what is said about an operation by its name.
+    /// Applies the settings for operations by name.
     pub(super) fn apply_by_name(&self, spec: &mut OperationSpec) {
         for (pattern, settings) in &self.by_name {
             if fits(pattern, spec.name.as_str()) {
@@ -49,17 +49,17 @@ impl SourceCalls {
         }
     }
 
-    /// The patterns that fit none of these operations.
-    pub(crate) fn idle<'a>(
+    /// The patterns that match none of these operations.
+    pub(crate) fn unmatched<'a>(
         &'a self,
         names: impl Iterator<Item = &'a OperationName> + Clone,
     ) -> Vec<&'a str> {
-        let is_idle = |pattern: &str| !names.clone().any(|it| fits(pattern, it.as_str()));
+        let is_unmatched = |pattern: &str| !names.clone().any(|it| fits(pattern, it.as_str()));
         let patterns = self.by_name.iter().map(|(pattern, _)| pattern.as_str());
-        patterns.filter(|pattern| is_idle(pattern)).collect()
+        patterns.filter(|pattern| is_unmatched(pattern)).collect()
     }
 
-    /// When the host is refused.
+    /// The circuit of the host.
     pub(super) fn circuit(&self) -> CircuitRule {
         self.all.circuit.unwrap_or_default()
     }
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_names_operations_with_or_without_their_namespace_and_the_longest_wins() {
+    fn patterns_may_omit_the_namespace_and_the_longest_wins() {
         let by_name = [
             ("list*", settings(2)),
             ("listOrders", settings(3)),
@@ -99,7 +99,7 @@ mod tests {
         }
         let found: Vec<_> = specs.iter().filter_map(|it| it.timeout_ms).collect();
         assert_eq!(found, [1, 2, 3, 4, 5]);
-        let idle = calls.idle(specs.iter().map(|it| &it.name));
-        assert_eq!(idle, ["svc/missing"]);
+        let unmatched = calls.unmatched(specs.iter().map(|it| &it.name));
+        assert_eq!(unmatched, ["svc/missing"]);
     }
 }

@@ -1,4 +1,4 @@
-//! Why sources give no operations, and what to do about it.
+//! Why a source cannot be loaded, with a hint.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,97 +7,94 @@ use panpan_openapi::{ImportError, ParseError};
 use panpan_upstream::mcp::McpSettingsError;
 use panpan_upstream::{AllowedError, SetupError};
 
-use super::OverlayFileError;
+use super::{OVERLAY_HINT, OverlayFileError};
 
-/// Why a source gives no operations.
+/// Why a source cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LoadError {
-    #[error("{0}: cannot be read")]
+    #[error("cannot read {0}")]
     Unreadable(PathBuf, #[source] io::Error),
-    #[error("{0}: is neither JSON nor YAML")]
+    #[error("cannot parse {0}")]
     Unparsed(PathBuf, #[source] ParseError),
-    #[error("{0}: cannot be imported")]
+    #[error("cannot import {0}")]
     Unimported(PathBuf, #[source] ImportError),
-    #[error("{0}: is no contract that can be used:{1}")]
-    Contract(PathBuf, Listed),
-    #[error("{0}: is no overlay that can be used")]
+    #[error("{0} is not a valid contract file:{1}")]
+    Contract(PathBuf, Lines),
+    #[error("{0} is not a valid overlay file")]
     Overlay(PathBuf, #[source] OverlayFileError),
-    #[error("{0}: does not fit the operations it is for:{1}")]
-    Misfit(PathBuf, Listed),
-    #[error("settings for operations that {0} does not have:{1}")]
-    NoOperation(String, Listed),
-    #[error("{0}: cannot be served:{1}")]
-    Unbound(PathBuf, Listed),
-    #[error("the secret {name:?} of {namespace} is not there: {why}")]
+    #[error("overlay {0} does not match the operations:{1}")]
+    Unmatched(PathBuf, Lines),
+    #[error("there are settings for operations that {0} does not have:{1}")]
+    NoOperation(String, Lines),
+    #[error("cannot serve {0}:{1}")]
+    Unbound(PathBuf, Lines),
+    #[error("cannot read the secret {name:?} of {namespace}: {reason}")]
     Secret {
         name: String,
         namespace: String,
-        why: String,
+        reason: String,
     },
-    #[error("the header {name:?} of {namespace} cannot be sent")]
+    #[error("the header {name:?} of {namespace} is invalid")]
     Header { name: String, namespace: String },
-    #[error("allowed_hosts")]
+    #[error("invalid allowed_hosts")]
     Allowed(#[from] AllowedError),
-    #[error("cannot make ready to ask other services")]
+    #[error("cannot initialise the HTTP client")]
     Client(#[from] SetupError),
-    #[error("the MCP server {namespace} cannot be asked")]
+    #[error("invalid settings of MCP server {namespace}")]
     Server {
         namespace: String,
         #[source]
         source: McpSettingsError,
     },
-    #[error("there is no built-in operation {0:?} to enable; there is http/call")]
+    #[error("unknown operation {0:?} in enable; the only one is http/call")]
     Enabled(String),
 }
 
 impl LoadError {
-    /// What to do about it.
+    /// The hint for the operator.
     pub(crate) fn hint(&self) -> &'static str {
         match self {
             Self::Unreadable(..) => {
-                "name a file you may read; files named in panpan.toml are looked for beside it"
+                "name a file that you may read; paths in panpan.toml are relative to its folder"
             }
             Self::Unparsed(..) | Self::Unimported(..) => {
-                "`panpan import openapi FILE` says more about a description"
+                "`panpan import openapi FILE` reports the problems of a document"
             }
-            Self::Contract(..) => "mend what is listed, or import the description again",
-            Self::Overlay(..) => {
-                "an overlay is a list \"operations\", each with \"match\" and what is to change; JSON, \
-                 YAML, or TOML in a file whose name ends in .toml"
-            }
+            Self::Contract(..) => "fix the listed problems, or import the document again",
+            Self::Overlay(..) => OVERLAY_HINT,
             Self::NoOperation(..) => {
-                "`panpan import openapi FILE` shows which operations there are; * stands for any text"
+                "`panpan import openapi FILE` lists the operations; * matches any text"
             }
-            Self::Misfit(..) => "`panpan import openapi FILE` shows which operations there are",
+            Self::Unmatched(..) => "`panpan import openapi FILE` lists the operations",
             Self::Unbound(..) => {
-                "say where the service is: --openapi NAME=FILE@URL, or url in panpan.toml"
+                "set the URL of the service: --openapi NAME=FILE@URL, or url in panpan.toml"
             }
             Self::Secret { .. } => {
-                "set the variable or write the file for the user who starts panpan, or name another \
-                 place in panpan.toml"
+                "set the variable or create the file for the user that runs panpan, or name another in \
+                 panpan.toml"
             }
-            Self::Header { .. } => "a header has a name without spaces, and a value of one line",
+            Self::Header { .. } => "a header needs a name without spaces and a value of one line",
             Self::Allowed(_) => {
-                "name hosts and networks, as in billing.internal:8080 or 10.0.0.0/8"
+                "write hosts or networks, such as billing.internal:8080 or 10.0.0.0/8"
             }
-            Self::Client(_) => "check that the certificates of this system can be read",
-            Self::Server { .. } => "--mcp NAME=URL and --mcp-stdio NAME=COMMAND name servers",
-            Self::Enabled(_) => "say --enable http/call",
+            Self::Client(_) => "check that panpan can read the certificates of this system",
+            Self::Server { .. } => "set a server with --mcp NAME=URL or --mcp-stdio NAME=COMMAND",
+            Self::Enabled(_) => "write --enable http/call",
         }
     }
 }
 
-/// Several problems, a line each.
+/// Problems, one per line.
 #[derive(Debug)]
-pub(crate) struct Listed(Vec<String>);
+pub(crate) struct Lines(Vec<String>);
 
-impl Listed {
+impl Lines {
     pub(super) fn of<T: std::fmt::Display>(problems: impl IntoIterator<Item = T>) -> Self {
         Self(problems.into_iter().map(|it| it.to_string()).collect())
     }
 }
 
-impl std::fmt::Display for Listed {
+impl std::fmt::Display for Lines {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut lines = self.0.iter();
         lines.try_for_each(|line| write!(formatter, "\n  {line}"))

@@ -1,4 +1,4 @@
-//! From sources to operations: files are read, imported, overlaid and bound to where their services are.
+//! Turns described services into operations: reads and imports files, applies overlays, binds URLs and credentials.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -19,116 +19,117 @@ use panpan_upstream::{
 };
 use serde_json::{Map, Value};
 
-use super::bounded::Lengths;
-use super::error::{Listed, LoadError};
-use super::written::SECRET_VARIABLE_PREFIX;
+use super::error::{Lines, LoadError};
+use super::output_schema::DefinitionSizes;
+use super::tables::SECRET_VARIABLE_PREFIX;
 use super::{ServiceSource, Sources, read_overlay, secret};
-use crate::builtin::Served;
+use crate::builtin::BuiltIns;
 
-/// The name of the secret that stands for every security scheme without one.
-const ANY: &str = "*";
+/// The name of the secret for every security scheme without an entry.
+const ANY_SCHEME: &str = "*";
 
-/// What came of all descriptions.
+/// The operations of all described services, and the settings of built-in operations.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Loaded {
-    /// The operations.
     registrations: Vec<Registration>,
-    /// One line for people about each source.
+    /// One line about each service.
     pub(crate) lines: Vec<String>,
-    /// What was not understood, or is not used.
+    /// Parts of the descriptions that are invalid or not used.
     pub(crate) warnings: Vec<String>,
-    /// Which addresses of descriptions may not be connected to, so that every call would fail.
+    /// Messages about services whose address panpan may not connect to, so that every call would fail.
     pub(crate) blocked: Vec<String>,
-    /// Built-in operations that reach out and were switched on.
-    pub(crate) reaching_out: Vec<Registration>,
-    /// Which other built-in operations are served.
-    pub(crate) built_in: Served,
-    /// Overlays for every operation.
+    /// Built-in operations that call other services, if they are enabled.
+    pub(crate) outbound: Vec<Registration>,
+    /// The other built-in operations.
+    pub(crate) built_in: BuiltIns,
+    /// Overlays for all operations.
     overlays: Vec<(PathBuf, Overlay)>,
-    /// The names of the operations of the descriptions.
-    described: Vec<OperationName>,
+    /// The names of the operations of the services.
+    names: Vec<OperationName>,
 }
 
 type Register = fn(Builder, Client) -> Builder;
 
-/// Built-in operations that reach out, each off until it is named.
-const BUILT_IN: [(&str, Register); 1] = [("http/call", panpan_operations::http_call)];
+/// Built-in operations that call other services and are off by default.
+const OUTBOUND: [(&str, Register); 1] = [("http/call", panpan_operations::http_call)];
 
 impl Loaded {
-    /// The operations.
+    /// The operations of the services.
     pub(crate) fn registrations(&self) -> &[Registration] {
         &self.registrations
     }
 
-    /// Applies the overlays for every operation to those that come from no description: what is hidden is
-    /// hidden whatever its origin.
-    pub(crate) fn show(&self, others: &mut Vec<Registration>) {
+    /// Applies the overlays for all operations to built-in operations and those of MCP servers.
+    pub(crate) fn apply_overlays(&self, others: &mut Vec<Registration>) {
         for (_, overlay) in &self.overlays {
-            let shown = std::mem::take(others).into_iter();
-            let shown = shown.map(|it| it.with(|spec| apply_to_shown(spec, overlay)));
-            *others = shown.collect();
+            let operations = std::mem::take(others).into_iter();
+            let changed = operations.map(|it| it.with(|spec| apply_to_shown(spec, overlay)));
+            *others = changed.collect();
         }
     }
 
-    /// What is wrong with the overlays for every operation, when these are all the others there are.
-    pub(crate) fn misfits(&self, others: &[Registration]) -> Result<(), LoadError> {
+    /// Checks that each entry of the overlays for all operations matches one. `others` are the operations that do not
+    /// come from services.
+    pub(crate) fn check_overlays(&self, others: &[Registration]) -> Result<(), LoadError> {
         let others = others.iter().map(|it| &it.spec().name);
         for (path, overlay) in &self.overlays {
-            let described = self.described.iter();
-            let mut problems = unmatched_lines(overlay, described.clone().chain(others.clone()));
-            // A line that says more is meant for a service: it has to match something of one.
-            let of_services = unmatched_lines(overlay, described);
-            let of_services: Vec<&str> =
-                of_services.iter().map(|it| line_of(&it.pointer)).collect();
-            let beyond = lines_beyond_shown(overlay, others.clone());
+            let names = self.names.iter();
+            let mut problems = unmatched_lines(overlay, names.clone().chain(others.clone()));
+            // An entry with changes that only services support has to match an operation of a service.
+            let no_service = unmatched_lines(overlay, names);
+            let no_service: Vec<&str> = no_service.iter().map(|it| entry_of(&it.pointer)).collect();
+            let for_services = lines_beyond_shown(overlay, others.clone());
             problems.extend(
-                beyond
+                for_services
                     .into_iter()
-                    .filter(|it| of_services.contains(&&*it.pointer)),
+                    .filter(|it| no_service.contains(&&*it.pointer)),
             );
             if !problems.is_empty() {
-                return Err(LoadError::Misfit(path.clone(), Listed::of(problems)));
+                return Err(LoadError::Unmatched(path.clone(), Lines::of(problems)));
             }
         }
         Ok(())
     }
 }
 
-fn line_of(pointer: &str) -> &str {
+/// The pointer of an overlay entry, from the pointer of its `match`.
+fn entry_of(pointer: &str) -> &str {
     pointer.strip_suffix("/match").unwrap_or(pointer)
 }
 
 impl Sources {
-    /// The operations of all sources, or the first reason why there are none.
+    /// Loads all services; stops at the first error.
     pub(crate) fn load(&self) -> Result<Loaded, LoadError> {
         let mut loaded = Loaded {
-            built_in: self.built_in.served(self.has_any()),
+            built_in: self.built_in.select(self.has_any()),
             ..Loaded::default()
         };
         for path in &self.overlays {
-            loaded.overlays.push((path.clone(), overlay_of(path)?));
+            loaded
+                .overlays
+                .push((path.clone(), read_overlay_file(path)?));
         }
         for source in &self.services {
             source.load(self, &mut loaded)?;
         }
         for name in BTreeSet::from_iter(&self.enabled) {
-            let built_in = BUILT_IN.iter().find(|(known, _)| known == name);
-            let (_, register) = built_in.ok_or_else(|| LoadError::Enabled(name.clone()))?;
+            let outbound = OUTBOUND.iter().find(|(known, _)| known == name);
+            let (_, register) = outbound.ok_or_else(|| LoadError::Enabled(name.clone()))?;
             let client = self.client(None)?;
             let registered = register(Registry::builder(), client);
-            loaded.reaching_out.extend(registered.into_registrations());
+            loaded.outbound.extend(registered.into_registrations());
         }
         Ok(loaded)
     }
 
-    /// The hosts and networks that the configuration allows.
+    /// The allowed private hosts and networks.
     fn allowed(&self) -> Result<Allowed, LoadError> {
         let hosts = self.allowed_hosts.iter().map(String::as_str);
         Ok(Allowed::parse(hosts)?)
     }
 
-    /// What asks a service. What the operator named may be asked wherever it is, but by its own
-    /// operations only: no service leads to another by a redirect.
+    /// The HTTP client of a service. The URL that the operator configured is allowed even if it is private, but only
+    /// for this service: another service cannot redirect to it.
     fn client(&self, url: Option<&Url>) -> Result<Client, LoadError> {
         let mut allowed = self.allowed()?;
         if let Some(url) = url {
@@ -143,25 +144,25 @@ impl Sources {
 
 impl ServiceSource {
     fn load(&self, all: &Sources, loaded: &mut Loaded) -> Result<(), LoadError> {
-        let mut contract = self.described(loaded)?;
+        let mut contract = self.contract(loaded)?;
         for spec in &mut contract.operations {
             self.calls.apply_to_all(spec);
         }
         for path in &self.overlays {
-            let applied = apply_overlay(&mut contract.operations, &overlay_of(path)?);
-            applied.map_err(|problems| misfit(path, problems))?;
+            let applied = apply_overlay(&mut contract.operations, &read_overlay_file(path)?);
+            applied.map_err(|problems| unmatched(path, problems))?;
         }
         for (path, overlay) in &loaded.overlays {
             let applied = apply_matching_lines(&mut contract.operations, overlay);
-            applied.map_err(|problems| misfit(path, problems))?;
+            applied.map_err(|problems| unmatched(path, problems))?;
         }
         let names = contract.operations.iter().map(|it| &it.name);
-        let idle = self.calls.idle(names.clone());
-        if !idle.is_empty() {
+        let unmatched = self.calls.unmatched(names.clone());
+        if !unmatched.is_empty() {
             let namespace = self.namespace.clone();
-            return Err(LoadError::NoOperation(namespace, Listed::of(idle)));
+            return Err(LoadError::NoOperation(namespace, Lines::of(unmatched)));
         }
-        loaded.described.extend(names.cloned());
+        loaded.names.extend(names.cloned());
         for spec in &mut contract.operations {
             self.calls.apply_by_name(spec);
             spec.access_control.require(&self.scopes);
@@ -170,23 +171,23 @@ impl ServiceSource {
             name: self.namespace.clone(),
             base: self.url.clone(),
             client: all.client(self.url.as_ref())?,
-            credentials: self.secrets()?,
-            headers: self.sent_headers()?,
-            passed: self.passed(),
+            credentials: self.read_credentials()?,
+            headers: self.read_headers()?,
+            passed: self.forwarded_headers(),
             circuit: self.calls.circuit(),
         };
         loaded.blocked.extend(self.blocked(&contract, all)?);
-        self.open_long_outputs(&mut contract, loaded);
+        self.drop_large_output_schemas(&mut contract, loaded);
         let specs = contract.operations.iter();
         let specs = specs.map(|spec| contract.self_contained_operation(spec));
         let unbound =
-            |errors: Vec<BindingError>| LoadError::Unbound(self.file.clone(), Listed::of(errors));
+            |errors: Vec<BindingError>| LoadError::Unbound(self.file.clone(), Lines::of(errors));
         let operations = service.operations(specs).map_err(unbound)?;
         loaded.registrations.extend(operations);
         Ok(())
     }
 
-    /// A line for each server of the description that calls are not allowed to reach.
+    /// A message for each server of the description that panpan may not connect to.
     fn blocked(&self, contract: &ContractFile, all: &Sources) -> Result<Vec<String>, LoadError> {
         if self.url.is_some() {
             return Ok(Vec::new());
@@ -202,28 +203,28 @@ impl ServiceSource {
             let url = Url::parse(server).ok()?;
             let blocked = check_url(&url, &allowed).err()?;
             let origin = url.origin().ascii_serialization();
-            let has_remedy = !matches!(blocked.reason, BlockReason::Credentials | BlockReason::Scheme);
-            let remedy = match has_remedy {
+            let can_be_allowed = !matches!(blocked.reason, BlockReason::Credentials | BlockReason::Scheme);
+            let advice = match can_be_allowed {
                 true => format!(
-                    ". If {origin} is yours, say so: --openapi {namespace}={file}@{server}, or url = \"{server}\" in its table"
+                    ". If {origin} is yours, allow it with --openapi {namespace}={file}@{server}, or with url = \"{server}\" in its table"
                 ),
                 false => String::new(),
             };
-            Some(format!("calls of {namespace} will fail: {blocked}{remedy}"))
+            Some(format!("calls to {namespace} will fail: {blocked}{advice}"))
         });
         Ok(refused.collect())
     }
 
-    /// The contract of the service, imported if its description is an OpenAPI document.
-    fn described(&self, loaded: &mut Loaded) -> Result<ContractFile, LoadError> {
-        let bytes = bytes_of(&self.file)?;
+    /// The contract of the service, imported if the file is an OpenAPI document.
+    fn contract(&self, loaded: &mut Loaded) -> Result<ContractFile, LoadError> {
+        let bytes = read_bytes(&self.file)?;
         let document = panpan_openapi::parse(&bytes)
             .map_err(|error| LoadError::Unparsed(self.file.clone(), error))?;
         if is_contract(&document) {
             let contract = contract_file::check(&bytes);
-            let listed = |problems| LoadError::Contract(self.file.clone(), Listed::of(problems));
+            let invalid = |problems| LoadError::Contract(self.file.clone(), Lines::of(problems));
             let mut contract =
-                contract.map_err(|problems: Vec<contract_file::Problem>| listed(problems))?;
+                contract.map_err(|problems: Vec<contract_file::Problem>| invalid(problems))?;
             if self.is_named {
                 self.rename(&mut contract)?;
             }
@@ -249,72 +250,73 @@ impl ServiceSource {
         Ok(import.into_contract())
     }
 
-    /// Puts the operations of a contract under the name the operator chose: in place of their namespace, or
-    /// before it where they have several.
+    /// Moves the operations of a contract into the configured namespace: it replaces their namespace, or is put in
+    /// front of it if there are several.
     fn rename(&self, contract: &mut ContractFile) -> Result<(), LoadError> {
         let operations = &contract.operations;
         let namespaces: BTreeSet<&str> = operations.iter().map(|it| it.name.namespace()).collect();
-        let is_one = namespaces.len() == 1;
+        let has_one_namespace = namespaces.len() == 1;
         for spec in &mut contract.operations {
             let name = spec.name.as_str();
             let rest = match name.split_once('/') {
-                Some((_, rest)) if is_one => rest,
+                Some((_, rest)) if has_one_namespace => rest,
                 _ => name,
             };
             let renamed = OperationName::new(&format!("{}/{rest}", self.namespace));
             spec.name = renamed.map_err(|error| {
-                LoadError::Contract(self.file.clone(), Listed::of([error.to_string()]))
+                LoadError::Contract(self.file.clone(), Lines::of([error.to_string()]))
             })?;
         }
         Ok(())
     }
 
-    /// Has outputs of which there would be too much to say be anything.
-    fn open_long_outputs(&self, contract: &mut ContractFile, loaded: &mut Loaded) {
-        let lengths = Lengths::of(&contract.definitions);
+    /// Replaces output schemas above the size limit by the empty schema.
+    fn drop_large_output_schemas(&self, contract: &mut ContractFile, loaded: &mut Loaded) {
+        let sizes = DefinitionSizes::of(&contract.definitions);
         let operations = contract.operations.iter_mut();
-        for spec in operations.filter(|it| lengths.is_too_long(&it.output_schema)) {
+        for spec in operations.filter(|it| sizes.exceed_limit(&it.output_schema)) {
             spec.output_schema = Value::Object(Map::new());
             let (file, name) = (self.file.display(), &spec.name);
             loaded.warnings.push(format!(
-                "{file}: {name}: there is too much to say about its output, which may be anything"
+                "{file}: {name}: output schema exceeds 32 KiB and was replaced by {{}}"
             ));
         }
     }
 
+    /// The line about the service.
     fn line(&self, operations: usize, summary: Option<Summary>) -> String {
         let (namespace, file) = (&self.namespace, self.file.display());
-        let of = format!("{namespace}: {operations} operations from {file}");
+        let line = format!("{namespace}: {operations} operations from {file}");
         match summary {
-            Some(summary) => format!("{of}, {} failures declared", summary.failures),
-            None => of,
+            Some(summary) => format!("{line}, {} declared failures", summary.failures),
+            None => line,
         }
     }
 
-    fn secrets(&self) -> Result<Credentials, LoadError> {
+    fn read_credentials(&self) -> Result<Credentials, LoadError> {
         let mut secrets = Vec::new();
         for (name, source) in &self.credentials {
             secrets.push((name.clone(), secret(&self.namespace, name, source)?));
         }
-        if !self.credentials.contains_key(ANY) {
+        if !self.credentials.contains_key(ANY_SCHEME) {
             let variable = format!(
                 "{SECRET_VARIABLE_PREFIX}{}",
                 self.namespace.to_ascii_uppercase().replace('-', "_")
             );
             if let Some(secret) = env::var(variable).ok().filter(|it| !it.is_empty()) {
-                secrets.push((ANY.to_owned(), Secret::new(secret)));
+                secrets.push((ANY_SCHEME.to_owned(), Secret::new(secret)));
             }
         }
         Ok(Credentials::from_iter(secrets))
     }
 
-    fn passed(&self) -> Vec<(String, HeaderName)> {
+    fn forwarded_headers(&self) -> Vec<(String, HeaderName)> {
         let passed = self.pass_headers.iter();
         let passed = passed.map(|(from, to)| (from.as_str().to_owned(), to.clone()));
         passed.collect()
     }
 
-    fn sent_headers(&self) -> Result<HeaderMap, LoadError> {
+    fn read_headers(&self) -> Result<HeaderMap, LoadError> {
         let mut headers = HeaderMap::new();
         for (name, source) in &self.headers {
             let secret = secret(&self.namespace, name, source)?;
@@ -331,20 +333,20 @@ impl ServiceSource {
     }
 }
 
-fn bytes_of(path: &Path) -> Result<Vec<u8>, LoadError> {
+fn read_bytes(path: &Path) -> Result<Vec<u8>, LoadError> {
     fs::read(path).map_err(|error| LoadError::Unreadable(path.to_owned(), error))
 }
 
-/// A contract says which version of contracts it is.
+/// Whether a document is a contract file.
 fn is_contract(document: &Value) -> bool {
     document.get("openapi").is_none() && document.get("operations").is_some()
 }
 
-fn overlay_of(path: &Path) -> Result<Overlay, LoadError> {
-    let bytes = bytes_of(path)?;
+fn read_overlay_file(path: &Path) -> Result<Overlay, LoadError> {
+    let bytes = read_bytes(path)?;
     read_overlay(path, &bytes).map_err(|error| LoadError::Overlay(path.to_owned(), error))
 }
 
-fn misfit(path: &Path, problems: Vec<OverlayProblem>) -> LoadError {
-    LoadError::Misfit(path.to_owned(), Listed::of(problems))
+fn unmatched(path: &Path, problems: Vec<OverlayProblem>) -> LoadError {
+    LoadError::Unmatched(path.to_owned(), Lines::of(problems))
 }

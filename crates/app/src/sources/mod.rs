@@ -1,16 +1,16 @@
-//! Where operations come from besides the program itself: descriptions of services, and MCP servers.
+//! The sources of operations: described services and MCP servers.
 //!
-//! Here is what can be said about them; `load` makes operations of them, `written` reads the long form in
-//! the file.
+//! Here is their configuration. `load` turns it into operations, `shorthand` and `servers` parse flags, `tables` and
+//! `servers` parse the tables of the file.
 
-mod bounded;
 mod calls;
 mod error;
 mod load;
+mod output_schema;
 mod overlay;
 mod servers;
-mod short;
-mod written;
+mod shorthand;
+mod tables;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -21,74 +21,76 @@ use panpan_upstream::Url;
 use panpan_upstream::header::HeaderName;
 use panpan_upstream::mcp::McpUpstream;
 
-use crate::builtin::BuiltIn;
+use crate::builtin::BuiltInSettings;
 
 pub(crate) use calls::SourceCalls;
 pub(crate) use error::LoadError;
 pub(crate) use load::Loaded;
-pub(crate) use overlay::{OverlayFileError, read_overlay};
-pub(crate) use servers::{ServerSource, WrittenServer, at, is_at, is_started, started};
-pub(crate) use short::{is_openapi, openapi};
-pub(crate) use written::{SECRET_VARIABLE_PREFIX, WrittenService};
+pub(crate) use overlay::{OVERLAY_HINT, OverlayFileError, read_overlay};
+pub(crate) use servers::{
+    ServerSource, ServerTable, is_server_command, is_server_url, parse_server_command,
+    parse_server_url,
+};
+pub(crate) use shorthand::{is_service, parse_service};
+pub(crate) use tables::{SECRET_VARIABLE_PREFIX, ServiceTable};
 
 /// All sources.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Sources {
     /// Services described by OpenAPI documents or contract files.
     pub(crate) services: Vec<ServiceSource>,
-    /// MCP servers that listen.
+    /// MCP servers with a URL.
     pub(crate) servers: Vec<ServerSource>,
-    /// MCP servers that are started.
+    /// MCP servers that panpan starts.
     pub(crate) commands: Vec<ServerSource>,
-    /// Overlays applied to every import.
+    /// Overlays for all operations.
     pub(crate) overlays: Vec<PathBuf>,
-    /// Hosts and networks that may be asked although they are not public.
+    /// Private hosts and networks that panpan may connect to.
     pub(crate) allowed_hosts: Vec<String>,
-    /// Built-in operations that reach out, switched on by name.
+    /// Built-in operations that are off by default, enabled by name.
     pub(crate) enabled: Vec<String>,
-    /// Which other built-in operations are served.
-    pub(crate) built_in: BuiltIn,
+    pub(crate) built_in: BuiltInSettings,
 }
 
-/// A service and its description.
+/// A described service.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ServiceSource {
-    /// The first step of its operations' names.
+    /// The namespace of its operations.
     pub(crate) namespace: String,
-    /// Whether the operator chose that name: the operations of a contract keep theirs otherwise.
+    /// Whether the operator chose the namespace; otherwise the operations of a contract keep their names.
     pub(crate) is_named: bool,
-    /// Its description: an OpenAPI document, or a contract file.
+    /// An OpenAPI document or a contract file.
     pub(crate) file: PathBuf,
-    /// Where it is, if not where the description says.
+    /// The URL of the service, if not the one in the description.
     pub(crate) url: Option<Url>,
-    /// Overlays of its own.
+    /// Overlays for its operations.
     pub(crate) overlays: Vec<PathBuf>,
-    /// Scopes callers need for its operations, beside those the description asks for.
+    /// The scopes that its operations require in addition to those in the description.
     pub(crate) scopes: Vec<String>,
-    /// Which of its operations are imported.
+    /// Which operations are imported.
     pub(crate) filters: Filters,
-    /// What it is asked with, by the names of its security schemes.
+    /// The credentials, by the names of its security schemes.
     pub(crate) credentials: BTreeMap<String, SecretSource>,
-    /// Headers that go with every request.
+    /// Headers of every request.
     pub(crate) headers: BTreeMap<String, SecretSource>,
-    /// Headers of callers, and the headers their values are sent in.
+    /// Headers of callers, and the names they are forwarded under.
     pub(crate) pass_headers: Vec<(HeaderName, HeaderName)>,
-    /// How calls to it are made.
+    /// The call settings.
     pub(crate) calls: SourceCalls,
 }
 
-/// Where a secret is found.
+/// Where a secret is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum SecretSource {
-    /// In a variable of the environment.
+    /// In an environment variable.
     Variable(String),
-    /// In a file, without the line break at its end.
+    /// In a file; a line break at its end is ignored.
     File(PathBuf),
     /// In the configuration itself.
-    Said(Hidden),
+    Inline(Hidden),
 }
 
-/// A text that is not printed.
+/// A secret text that can be compared but not printed.
 #[derive(Clone, Debug)]
 pub(crate) struct Hidden(Secret<String>);
 
@@ -101,19 +103,19 @@ impl PartialEq for Hidden {
 impl Eq for Hidden {}
 
 impl Sources {
-    /// Whether an operator named a service or a server.
+    /// Whether a service or an MCP server is configured.
     pub(crate) fn has_any(&self) -> bool {
         !(self.services.is_empty() && self.servers.is_empty() && self.commands.is_empty())
     }
 
-    /// The MCP servers, made ready to be asked.
+    /// The clients of the MCP servers; none of them is connected yet.
     pub(crate) fn upstreams(&self) -> Result<Vec<McpUpstream>, LoadError> {
         let servers = self.servers.iter().chain(&self.commands);
         let sources = self.services.len() + self.servers.len() + self.commands.len();
         servers.map(|it| it.upstream(sources == 1)).collect()
     }
 
-    /// Has all callers share one session with each MCP server: for a program with one client.
+    /// Makes all callers share one session with each MCP server: for a process with one client.
     pub(crate) fn share_sessions(&mut self) {
         for server in self.servers.iter_mut().chain(&mut self.commands) {
             server.shared = true;
@@ -121,19 +123,19 @@ impl Sources {
         }
     }
 
-    /// How calls to each MCP server are made, in the same order.
+    /// The call settings of each MCP server, in the order of [`Self::upstreams`].
     pub(crate) fn server_calls(&self) -> Vec<SourceCalls> {
         let servers = self.servers.iter().chain(&self.commands);
         servers.map(|server| server.calls.clone()).collect()
     }
 
-    /// The headers of callers that hold secrets for a service.
+    /// The headers of callers that are forwarded to services and may contain secrets.
     pub(crate) fn passed_headers(&self) -> Vec<HeaderName> {
         let passed = self.services.iter().flat_map(|it| &it.pass_headers);
         passed.map(|(from, _)| from.clone()).collect()
     }
 
-    /// The files a change of which changes the operations.
+    /// The files that describe operations.
     pub(crate) fn files(&self) -> impl Iterator<Item = &Path> {
         let of_services = self.services.iter().flat_map(|it| {
             let own = std::iter::once(&it.file);
@@ -161,15 +163,15 @@ impl ServiceSource {
     }
 }
 
-/// The secret a namespace knows by a name.
+/// Reads a secret of a source.
 fn secret(namespace: &str, name: &str, source: &SecretSource) -> Result<Secret<String>, LoadError> {
-    let missing = |why: String| LoadError::Secret {
+    let missing = |reason: String| LoadError::Secret {
         name: name.to_owned(),
         namespace: namespace.to_owned(),
-        why,
+        reason,
     };
     match source {
-        SecretSource::Said(hidden) => Ok(Secret::new(hidden.0.expose().clone())),
+        SecretSource::Inline(hidden) => Ok(Secret::new(hidden.0.expose().clone())),
         SecretSource::Variable(variable) => match std::env::var(variable) {
             Ok(secret) if !secret.is_empty() => Ok(Secret::new(secret)),
             _ => Err(missing(format!("the variable {variable} is not set"))),

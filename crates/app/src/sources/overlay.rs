@@ -1,19 +1,23 @@
-//! Overlay files: JSON, YAML, or TOML where the name says so.
+//! Reads overlay files: JSON, YAML, or TOML if the name ends in `.toml`.
 
 use std::path::Path;
 
 use panpan_openapi::{DOCUMENT_BYTES_LIMIT, Overlay, OverlayError};
 
-/// Why a file is no overlay.
+/// The hint about an invalid overlay file.
+pub(crate) const OVERLAY_HINT: &str = "an overlay has a list \"operations\"; each entry has \"match\" and the changes; it \
+     is JSON, YAML, or TOML in a file whose name ends in .toml";
+
+/// Why a file is not a valid overlay.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OverlayFileError {
     #[error(transparent)]
     Overlay(#[from] OverlayError),
-    #[error("this is no overlay in TOML: {0}")]
+    #[error("invalid overlay in TOML: {0}")]
     Toml(String),
 }
 
-/// The overlay in a file of this name.
+/// Parses the contents of an overlay file.
 pub(crate) fn read_overlay(path: &Path, bytes: &[u8]) -> Result<Overlay, OverlayFileError> {
     let ending = path.extension().and_then(|it| it.to_str());
     match ending.is_some_and(|it| it.eq_ignore_ascii_case("toml")) {
@@ -24,7 +28,9 @@ pub(crate) fn read_overlay(path: &Path, bytes: &[u8]) -> Result<Overlay, Overlay
 
 fn toml(bytes: &[u8]) -> Result<Overlay, String> {
     if bytes.len() > DOCUMENT_BYTES_LIMIT {
-        return Err(format!("it has more than {DOCUMENT_BYTES_LIMIT} bytes"));
+        return Err(format!(
+            "the file has more than {DOCUMENT_BYTES_LIMIT} bytes"
+        ));
     }
     let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
     toml::from_str(text).map_err(|error| {
@@ -39,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_overlay_can_be_written_in_three_ways() {
+    fn an_overlay_can_be_json_yaml_or_toml() {
         let json = r#"{"operations": [{"match": "shop/*", "hide": true, "effects": {"HTTP_404": "none"}}]}"#;
         let yaml = "operations:\n- match: shop/*\n  hide: true\n  effects: {HTTP_404: none}\n";
         let toml =
@@ -57,8 +63,8 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_no_overlay_is_told_with_its_line() {
-        for (text, said) in [
+    fn an_invalid_toml_overlay_is_reported_with_its_line() {
+        for (text, message) in [
             (
                 "[[operations]]\nmatch = \"a\"\nhid = true\n",
                 "line 3: unknown field `hid`",
@@ -67,7 +73,7 @@ mod tests {
             ("operations = 3\n", "line 1: "),
         ] {
             let refused = read_overlay(Path::new("a.toml"), text.as_bytes()).unwrap_err();
-            assert!(refused.to_string().contains(said), "{refused}");
+            assert!(refused.to_string().contains(message), "{refused}");
         }
         assert!(read_overlay(Path::new("a.toml"), b"a = \"\xff\"").is_err());
         let toml_named_yaml = "[[operations]]\nmatch = \"a\"\n";
@@ -75,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_read_up_to_a_limit() {
+    fn a_file_up_to_the_limit_is_read() {
         for (length, read) in [
             (DOCUMENT_BYTES_LIMIT, true),
             (DOCUMENT_BYTES_LIMIT + 1, false),

@@ -1,4 +1,4 @@
-//! MCP servers: what is said about one, in a flag or a table, and what it is started or asked with.
+//! The configuration of MCP servers, in a flag or in a table `[[mcp_servers]]`, and their clients.
 
 use std::collections::BTreeMap;
 use std::num::{NonZeroU64, NonZeroUsize};
@@ -17,39 +17,39 @@ use panpan_upstream::mcp::{
 use serde::Deserialize;
 
 use super::error::LoadError;
-use super::short::{is_namespace, is_service, named_after};
-use super::written::{Scopes, WrittenSecret};
+use super::shorthand::{is_namespace, is_service_url, namespace_of};
+use super::tables::{Scopes, SecretValue};
 use super::{SecretSource, SourceCalls, secret};
 
 /// An MCP server.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ServerSource {
-    /// The first step of its operations' names.
+    /// The namespace of its operations.
     pub(crate) namespace: String,
-    place: Place,
-    /// How calls to it are made.
+    transport: Transport,
+    /// The call settings.
     pub(crate) calls: SourceCalls,
-    /// Scopes callers need for anything of it.
+    /// The scopes that its tools, resources and prompts require.
     scopes: Vec<String>,
     sessions: bool,
-    /// Whether all callers share one session with it.
+    /// Whether all callers share one session.
     pub(crate) shared: bool,
     /// Whether there is only one client.
     pub(crate) one_client: bool,
     sessions_limit: Option<NonZeroUsize>,
     session_idle: Option<Duration>,
-    /// What its tools and prompts are called, if that is said.
+    /// Whether names of tools and prompts have a prefix; unset for the default.
     names: Option<McpNames>,
     success_bodies: SuccessBodies,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Place {
-    Address {
+enum Transport {
+    Http {
         url: Url,
         headers: BTreeMap<String, SecretSource>,
     },
-    Command {
+    Stdio {
         words: Vec<String>,
         environment: BTreeMap<String, SecretSource>,
         directory: Option<PathBuf>,
@@ -59,15 +59,15 @@ enum Place {
 /// A table `[[mcp_servers]]`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct WrittenServer {
+pub(crate) struct ServerTable {
     namespace: Option<String>,
     url: Option<String>,
     #[serde(default)]
-    headers: BTreeMap<String, WrittenSecret>,
+    headers: BTreeMap<String, SecretValue>,
     #[serde(default)]
     command: Vec<String>,
     #[serde(default)]
-    env: BTreeMap<String, WrittenSecret>,
+    env: BTreeMap<String, SecretValue>,
     directory: Option<PathBuf>,
     call_timeout_seconds: Option<u64>,
     #[serde(default)]
@@ -92,49 +92,48 @@ pub(crate) struct WrittenServer {
     operations: BTreeMap<String, CallSettings>,
 }
 
-impl WrittenServer {
-    /// The server, its folder seen from that of the file it stands in; or what is wrong.
-    pub(crate) fn seen_from(self, folder: &Path) -> Result<ServerSource, String> {
-        let secrets = |written: BTreeMap<String, WrittenSecret>| {
-            let written = written.into_iter();
-            let seen = written.map(|(name, it)| (name, it.seen_from(folder)));
-            seen.collect::<BTreeMap<_, _>>()
+impl ServerTable {
+    /// The server, or why the table is invalid; paths are relative to the folder of the configuration file.
+    pub(crate) fn resolve(self, folder: &Path) -> Result<ServerSource, String> {
+        let secrets = |values: BTreeMap<String, SecretValue>| {
+            let values = values.into_iter();
+            let sources = values.map(|(name, it)| (name, it.resolve(folder)));
+            sources.collect::<BTreeMap<_, _>>()
         };
-        let (usual, place) = match (self.url, self.command.is_empty()) {
+        let (default_namespace, transport) = match (self.url, self.command.is_empty()) {
             (Some(_), true) if !self.env.is_empty() || self.directory.is_some() => {
-                let why = "env and directory are for a server that is started by its command";
-                return Err(why.to_owned());
+                return Err("env and directory are for a server with a command".to_owned());
             }
             (None, false) if !self.headers.is_empty() => {
-                return Err("headers are for a server that has a url".to_owned());
+                return Err("headers are for a server with a url".to_owned());
             }
             (Some(url), true) => {
-                let url = address(&url).ok_or("url: expected an http:// or https:// address without a name or password, which belong in headers")?;
+                let url = parse_url(&url).ok_or("url: expected an http:// or https:// URL without credentials, which belong in headers")?;
                 let headers = secrets(self.headers);
-                (named_after_host(&url), Place::Address { url, headers })
+                (namespace_of_host(&url), Transport::Http { url, headers })
             }
             (None, false) => {
                 let directory = self.directory.map(|it| folder.join(it));
-                let place = Place::Command {
+                let transport = Transport::Stdio {
                     environment: secrets(self.env),
                     words: self.command,
                     directory,
                 };
-                (None, place)
+                (None, transport)
             }
             _ => return Err("expected either url or command".to_owned()),
         };
-        let named = self.namespace.or(usual);
-        let namespace = named.ok_or("expected a namespace for its operations")?;
+        let namespace = self.namespace.or(default_namespace);
+        let namespace = namespace.ok_or("expected a namespace for the operations")?;
         if !is_namespace(&namespace) {
             return Err(format!(
-                "{namespace:?} is no namespace: letters, digits, _ and -"
+                "{namespace:?} is not a valid namespace; use letters, digits, _ and -"
             ));
         }
         let timeout_ms = match (self.timeout_ms, self.call_timeout_seconds) {
             (Some(_), Some(_)) => {
-                let why = "timeout_ms and call_timeout_seconds are the same setting; keep one";
-                return Err(why.to_owned());
+                let reason = "timeout_ms and call_timeout_seconds are the same setting; keep one";
+                return Err(reason.to_owned());
             }
             (None, Some(seconds)) => {
                 let milliseconds = NonZeroU64::new(seconds.saturating_mul(1000));
@@ -154,7 +153,7 @@ impl WrittenServer {
         Ok(ServerSource {
             calls: SourceCalls::of(&namespace, calls, self.operations),
             namespace,
-            place,
+            transport,
             scopes: self.scopes.0,
             sessions: self.sessions,
             shared: self.shared,
@@ -169,85 +168,65 @@ impl WrittenServer {
     }
 }
 
-/// Whether a text names an address, and perhaps what its operations are called.
-pub(crate) fn is_at(text: &str) -> bool {
-    at(text).is_some()
+/// Whether a text is `[NAMESPACE=]URL`.
+pub(crate) fn is_server_url(text: &str) -> bool {
+    parse_server_url(text).is_some()
 }
 
 /// The server at `[NAMESPACE=]URL`.
-pub(crate) fn at(text: &str) -> Option<ServerSource> {
-    let (namespace, url) = named(text);
-    let url = address(url)?;
+pub(crate) fn parse_server_url(text: &str) -> Option<ServerSource> {
+    let (namespace, url) = split_namespace(text);
+    let url = parse_url(url)?;
     let namespace = namespace.map(str::to_owned);
-    Some(ServerSource {
-        namespace: namespace.or_else(|| named_after_host(&url))?,
-        place: Place::Address {
-            url,
-            headers: BTreeMap::new(),
-        },
-        calls: SourceCalls::default(),
-        scopes: Vec::new(),
-        sessions: false,
-        shared: false,
-        one_client: false,
-        sessions_limit: None,
-        session_idle: None,
-        names: None,
-        success_bodies: SuccessBodies::default(),
-    })
+    let namespace = namespace.or_else(|| namespace_of_host(&url))?;
+    let headers = BTreeMap::new();
+    Some(ServerSource::new(
+        namespace,
+        Transport::Http { url, headers },
+    ))
 }
 
-/// Whether a text names a command, and perhaps what its operations are called.
-pub(crate) fn is_started(text: &str) -> bool {
-    started(text).is_some()
+/// Whether a text is `[NAMESPACE=]COMMAND`.
+pub(crate) fn is_server_command(text: &str) -> bool {
+    parse_server_command(text).is_some()
 }
 
 /// The server started by `[NAMESPACE=]COMMAND`.
-pub(crate) fn started(text: &str) -> Option<ServerSource> {
-    let (namespace, command) = named(text);
-    let words = words(command)?;
-    let usual = || named_after(Path::new(words.first().map_or("", String::as_str)));
-    Some(ServerSource {
-        namespace: namespace.map_or_else(usual, str::to_owned),
-        place: Place::Command {
-            words,
-            environment: BTreeMap::new(),
-            directory: None,
-        },
-        calls: SourceCalls::default(),
-        scopes: Vec::new(),
-        sessions: false,
-        shared: false,
-        one_client: false,
-        sessions_limit: None,
-        session_idle: None,
-        names: None,
-        success_bodies: SuccessBodies::default(),
-    })
+pub(crate) fn parse_server_command(text: &str) -> Option<ServerSource> {
+    let (namespace, command) = split_namespace(text);
+    let words = split_words(command)?;
+    let default = || namespace_of(Path::new(words.first().map_or("", String::as_str)));
+    let namespace = namespace.map_or_else(default, str::to_owned);
+    let transport = Transport::Stdio {
+        words,
+        environment: BTreeMap::new(),
+        directory: None,
+    };
+    Some(ServerSource::new(namespace, transport))
 }
 
-fn named(text: &str) -> (Option<&str>, &str) {
+fn split_namespace(text: &str) -> (Option<&str>, &str) {
     match text.split_once('=') {
         Some((before, rest)) if is_namespace(before) => (Some(before), rest),
         _ => (None, text),
     }
 }
 
-fn address(text: &str) -> Option<Url> {
-    Url::parse(text).ok().filter(is_service)
+fn parse_url(text: &str) -> Option<Url> {
+    Url::parse(text).ok().filter(is_service_url)
 }
 
-/// What the operations of a server are called that nobody gave a name: its host without what most have.
-fn named_after_host(url: &Url) -> Option<String> {
+/// The default namespace of a server with a URL: the first part of its host that is not generic.
+fn namespace_of_host(url: &Url) -> Option<String> {
     let host = url.host_str()?;
     let name = host
         .split('.')
         .find(|it| !matches!(*it, "www" | "api" | "mcp"));
-    name.map(|name| named_after(Path::new(name)))
+    name.map(|name| namespace_of(Path::new(name)))
 }
 
-/// The words of a command, as a shell would part them: quotes hold words together.
-fn words(command: &str) -> Option<Vec<String>> {
+/// Splits a command into words as a shell does: quotes group characters. `None` if a quote is not closed.
+fn split_words(command: &str) -> Option<Vec<String>> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     for each in command.chars() {
         match (each, quote) {
@@ -265,7 +244,7 @@ fn words(command: &str) -> Option<Vec<String>> {
 }
 
 impl SourceCalls {
-    /// Has an operation called as is said here.
+    /// Applies the settings to an operation.
     pub(crate) fn applied_to(&self, registration: Registration) -> Registration {
         registration.with(|spec| {
             self.apply_to_all(spec);
@@ -274,28 +253,44 @@ impl SourceCalls {
     }
 }
 
-/// What ends a server with everything it started, also when this process is killed: this program itself, by the
-/// name under which it can be started also when its file was replaced.
+/// The command that kills a server together with everything it started, even if this process is killed: `panpan
+/// guard`, under a path that works even if the executable file was replaced.
 fn guard() -> Option<Vec<String>> {
-    const OWN: [&str; 2] = ["/proc/self/exe", "guard"];
-    cfg!(target_os = "linux").then(|| OWN.map(str::to_owned).to_vec())
+    const GUARD: [&str; 2] = ["/proc/self/exe", "guard"];
+    cfg!(target_os = "linux").then(|| GUARD.map(str::to_owned).to_vec())
 }
 
 impl ServerSource {
-    /// Makes ready to ask it. `is_alone` says that operations come from nowhere else.
-    pub(crate) fn upstream(&self, is_alone: bool) -> Result<McpUpstream, LoadError> {
-        let secrets = |named: &BTreeMap<String, SecretSource>| {
-            let named = named.iter();
+    fn new(namespace: String, transport: Transport) -> Self {
+        Self {
+            namespace,
+            transport,
+            calls: SourceCalls::default(),
+            scopes: Vec::new(),
+            sessions: false,
+            shared: false,
+            one_client: false,
+            sessions_limit: None,
+            session_idle: None,
+            names: None,
+            success_bodies: SuccessBodies::default(),
+        }
+    }
+
+    /// The client of the server, not connected yet. `is_only_source` decides the default for names.
+    pub(crate) fn upstream(&self, is_only_source: bool) -> Result<McpUpstream, LoadError> {
+        let secrets = |sources: &BTreeMap<String, SecretSource>| {
+            let sources = sources.iter();
             let read =
-                named.map(|(name, it)| Ok((name.clone(), secret(&self.namespace, name, it)?)));
+                sources.map(|(name, it)| Ok((name.clone(), secret(&self.namespace, name, it)?)));
             read.collect::<Result<Vec<_>, LoadError>>()
         };
-        let place = match &self.place {
-            Place::Address { url, headers } => McpTransport::Http(McpAddress {
+        let place = match &self.transport {
+            Transport::Http { url, headers } => McpTransport::Http(McpAddress {
                 headers: secrets(headers)?,
                 ..McpAddress::new(url.as_str())
             }),
-            Place::Command {
+            Transport::Stdio {
                 words,
                 environment,
                 directory,
@@ -309,7 +304,7 @@ impl ServerSource {
         };
         let mut settings = McpSettings {
             circuit: self.calls.circuit(),
-            names: self.names.unwrap_or(match is_alone {
+            names: self.names.unwrap_or(match is_only_source {
                 true => McpNames::Own,
                 false => McpNames::Prefixed,
             }),
@@ -337,14 +332,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_is_an_address_or_a_command_perhaps_with_a_name() {
+    fn a_server_is_a_url_or_a_command_with_an_optional_namespace() {
         for (text, expected) in [
             ("https://mcp.example.com/mcp", Some("example")),
             ("files=http://127.0.0.1:7077/mcp", Some("files")),
             ("ftp://example.com", None),
             ("files=", None),
         ] {
-            let found = at(text).map(|it| it.namespace);
+            let found = parse_server_url(text).map(|it| it.namespace);
             assert_eq!(found.as_deref(), expected, "{text}");
         }
         for (text, expected) in [
@@ -361,9 +356,9 @@ mod tests {
             ("  ", None),
             ("files=", None),
         ] {
-            let found = started(text).map(|it| match it.place {
-                Place::Command { words, .. } => (it.namespace, words),
-                Place::Address { .. } => panic!("{text}"),
+            let found = parse_server_command(text).map(|it| match it.transport {
+                Transport::Stdio { words, .. } => (it.namespace, words),
+                Transport::Http { .. } => panic!("{text}"),
             });
             let expected = expected.map(|(namespace, words)| {
                 let words = words.into_iter().map(str::to_owned);

@@ -1,18 +1,18 @@
-//! Calls in the process itself.
+//! Calls with --local.
 
 use std::fs;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::{call, program, ran, told};
+use crate::{call, parts, program, run};
 
 fn local(arguments: &[&str]) -> (i32, Value, String) {
-    told(&call(&[&["--local"], arguments].concat()))
+    parts(&call(&[&["--local"], arguments].concat()))
 }
 
 #[test]
-fn a_success_prints_the_output_alone() {
+fn a_success_prints_only_the_output() {
     let output = call(&["--local", "demo/divide", "dividend=4", "divisor=2"]);
     assert_eq!(output.stdout, b"{\"quotient\":2.0}\n");
     assert!(output.stderr.is_empty());
@@ -21,15 +21,19 @@ fn a_success_prints_the_output_alone() {
 
 #[test]
 fn a_declared_failure_is_typed_and_exits_with_1() {
-    let (exit_code, failure, talk) = local(&["demo/divide", r#"{"dividend": 1, "divisor": 0}"#]);
+    let (exit_code, failure, messages) =
+        local(&["demo/divide", r#"{"dividend": 1, "divisor": 0}"#]);
     assert_eq!(exit_code, 1);
     assert_eq!(failure["code"], "DIVISION_BY_ZERO");
     assert_eq!(failure["retryable"], false);
-    assert_eq!(talk, "panpan: DIVISION_BY_ZERO: cannot divide 1 by zero\n");
+    assert_eq!(
+        messages,
+        "panpan: DIVISION_BY_ZERO: cannot divide 1 by zero\n"
+    );
 }
 
 #[test]
-fn every_violation_is_told() {
+fn every_violation_is_reported() {
     let (exit_code, failure, _) = local(&["demo/divide", "dividend=four"]);
     assert_eq!(exit_code, 1);
     assert_eq!(failure["code"], "INVALID_INPUT");
@@ -47,21 +51,21 @@ fn a_dialect_is_used_for_both_outcomes() {
 }
 
 #[test]
-fn an_unknown_operation_is_answered_with_the_nearest() {
-    let (exit_code, failure, talk) = local(&["demo/ecko"]);
+fn an_unknown_operation_gets_suggestions() {
+    let (exit_code, failure, messages) = local(&["demo/ecko"]);
     assert_eq!(exit_code, 1);
     assert_eq!(failure["code"], "NOT_FOUND");
     assert_eq!(failure["details"]["nearest"][0], "demo/echo");
-    assert!(talk.contains("there is no operation"), "{talk}");
+    assert!(messages.contains("there is no operation"), "{messages}");
 }
 
 #[test]
-fn input_comes_from_standard_input_or_a_file() {
-    let output = ran(
+fn input_is_read_from_stdin_or_a_file() {
+    let output = run(
         &mut program(&["--local", "demo/echo", "-"]),
         b"{\"a\": [1]}\n",
     );
-    assert_eq!(told(&output), (0, json!({"a": [1]}), String::new()));
+    assert_eq!(parts(&output), (0, json!({"a": [1]}), String::new()));
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("call-input.json");
     fs::write(&path, "{\"b\": null}").unwrap();
     let argument = format!("@{}", path.display());
@@ -70,7 +74,7 @@ fn input_comes_from_standard_input_or_a_file() {
 }
 
 #[test]
-fn the_same_key_gives_the_same_outcome_from_process_to_process() {
+fn the_same_key_gives_the_same_outcome_across_processes() {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("call-keys.db");
     for end in ["", "-wal", "-shm"] {
         let _ = fs::remove_file(format!("{}{end}", path.display()));
@@ -80,24 +84,27 @@ fn the_same_key_gives_the_same_outcome_from_process_to_process() {
         let item = format!("item={item}");
         local(&["--store", &store, "--key", key, "demo/order", &item])
     };
-    let (exit_code, first, talk) = order("order-7", "tea");
-    assert_eq!((exit_code, talk.as_str()), (0, ""));
-    let (exit_code, again, talk) = order("order-7", "tea");
+    let (exit_code, first, messages) = order("order-7", "tea");
+    assert_eq!((exit_code, messages.as_str()), (0, ""));
+    let (exit_code, again, messages) = order("order-7", "tea");
     assert_eq!((exit_code, &again), (0, &first));
-    assert!(talk.contains("recorded under the key order-7"), "{talk}");
+    assert!(
+        messages.contains("recorded under the key order-7"),
+        "{messages}"
+    );
     let (_, other, _) = order("order-8", "tea");
     assert_ne!(other["order"], first["order"]);
     let (exit_code, failure, _) = order("order-7", "coffee");
     assert_eq!(exit_code, 1);
     assert_eq!(failure["code"], "ERR_IDEMPOTENCY_KEY_REUSED");
-    // The store may be named by the environment as well.
+    // The variable sets the store too.
     let arguments = ["--local", "--key", "order-7", "demo/order", "item=tea"];
-    let output = ran(program(&arguments).env("PANPAN_STORE", &store), b"");
-    assert_eq!(told(&output).1, first);
+    let output = run(program(&arguments).env("PANPAN_STORE", &store), b"");
+    assert_eq!(parts(&output).1, first);
 }
 
 #[test]
-fn an_operation_that_wants_to_know_who_calls_refuses_nobody_in_particular() {
+fn an_operation_that_needs_a_principal_refuses_anonymous_callers() {
     let (exit_code, failure, _) = local(&["calls/recent"]);
     assert_eq!(exit_code, 1);
     assert_eq!(failure["code"], "FORBIDDEN");

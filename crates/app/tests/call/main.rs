@@ -1,6 +1,6 @@
-//! `panpan call` as a person or a script meets it: the built program, its output, its exit codes.
+//! `panpan call`: the output and exit codes of the built program.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod local;
 mod remote;
@@ -10,7 +10,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-/// The program with these arguments, and nothing of the environment it reads.
+/// The program with these arguments and without its environment variables.
 fn program(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_panpan"));
     command
@@ -25,26 +25,26 @@ fn program(arguments: &[&str]) -> Command {
     command
 }
 
-fn ran(command: &mut Command, input: &[u8]) -> Output {
+fn run(command: &mut Command, input: &[u8]) -> Output {
     let mut child = command.spawn().unwrap();
-    // A program that stops reading closes the pipe; what it says then is what is tested.
+    // A program that stops reading closes the pipe; its output is tested all the same.
     let _ = child.stdin.take().unwrap().write_all(input);
     child.wait_with_output().unwrap()
 }
 
 fn call(arguments: &[&str]) -> Output {
-    ran(&mut program(arguments), b"")
+    run(&mut program(arguments), b"")
 }
 
 /// The exit code, stdout as JSON, and stderr.
-fn told(output: &Output) -> (i32, Value, String) {
-    let talk = String::from_utf8(output.stderr.clone()).unwrap();
+fn parts(output: &Output) -> (i32, Value, String) {
+    let messages = String::from_utf8(output.stderr.clone()).unwrap();
     let document = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
-    (output.status.code().unwrap(), document, talk)
+    (output.status.code().unwrap(), document, messages)
 }
 
 #[test]
-fn help_says_what_the_input_looks_like_and_what_the_exit_codes_mean() {
+fn help_describes_the_input_and_the_exit_codes() {
     let output = call(&["--help"]);
     assert_eq!(output.status.code(), Some(0));
     let help = String::from_utf8(output.stdout).unwrap();
@@ -62,8 +62,8 @@ fn help_says_what_the_input_looks_like_and_what_the_exit_codes_mean() {
 }
 
 #[test]
-fn arguments_that_make_no_sense_are_refused_before_anything_is_asked() {
-    for (arguments, said) in [
+fn invalid_arguments_are_refused_before_the_call() {
+    for (arguments, message) in [
         (&[][..], "<OPERATION>"),
         (&["demo/echo", "--token", "hunter2"], "--token"),
         (&["demo/echo", "--timeout", "5"], "500ms, 5s or 2m"),
@@ -76,10 +76,10 @@ fn arguments_that_make_no_sense_are_refused_before_anything_is_asked() {
         (&["demo/echo", "--store", "memory:"], "--local"),
         (
             &["demo/echo", "--local", "--store", "redis://u:hunter2@h"],
-            "redis: is no kind of store",
+            "unknown store scheme redis:",
         ),
         (&["demo/echo", "--local", "nonsense"], "neither JSON nor"),
-        (&["demo/echo", "--local", "a=1", "{}"], "a whole input"),
+        (&["demo/echo", "--local", "a=1", "{}"], "a complete input"),
         (
             &["demo/echo", "--server", "http://u:hunter3@h"],
             "a user name or password",
@@ -90,7 +90,7 @@ fn arguments_that_make_no_sense_are_refused_before_anything_is_asked() {
         ),
         (
             &["demo/echo", "--token-file", "/dev/null"],
-            "there is no token in",
+            "contains no token",
         ),
         (
             &[
@@ -104,10 +104,10 @@ fn arguments_that_make_no_sense_are_refused_before_anything_is_asked() {
         ),
     ] {
         let output = call(arguments);
-        let (exit_code, _, talk) = told(&output);
-        assert_eq!(exit_code, 2, "{arguments:?}: {talk}");
+        let (exit_code, _, messages) = parts(&output);
+        assert_eq!(exit_code, 2, "{arguments:?}: {messages}");
         assert!(output.stdout.is_empty(), "{arguments:?}");
-        assert!(talk.contains(said), "{arguments:?}: {talk}");
-        assert!(!talk.contains("hunter3"), "{talk}");
+        assert!(messages.contains(message), "{arguments:?}: {messages}");
+        assert!(!messages.contains("hunter3"), "{messages}");
     }
 }

@@ -1,4 +1,4 @@
-//! Calls at a server, which here is a socket that says what a panpan would.
+//! Calls on a server, which is a socket with canned responses.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -10,21 +10,20 @@ use std::thread::{self, JoinHandle};
 
 use serde_json::{Value, json};
 
-use crate::{call, program, ran, told};
+use crate::{call, parts, program, run};
 
-/// A server that takes one request for each of these answers; gives its address, and the requests when
-/// it is over.
-fn server(answers: Vec<String>) -> (String, JoinHandle<Vec<String>>) {
+/// A server that answers one request with each response. Returns its URL, and the requests when joined.
+fn server(responses: Vec<String>) -> (String, JoinHandle<Vec<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let serving = thread::spawn(move || {
-        let one = |answer: String| {
+        let serve_one = |response: String| {
             let (mut stream, _) = listener.accept().unwrap();
             let request = request(&mut stream);
-            stream.write_all(answer.as_bytes()).unwrap();
+            stream.write_all(response.as_bytes()).unwrap();
             request
         };
-        answers.into_iter().map(one).collect()
+        responses.into_iter().map(serve_one).collect()
     });
     (url, serving)
 }
@@ -70,7 +69,7 @@ fn failure(code: &str, message: &str, details: &Value) -> String {
 }
 
 #[test]
-fn a_call_goes_to_the_server_with_all_its_options() {
+fn all_options_are_sent_to_the_server() {
     let (url, serving) = server(vec![success("")]);
     let arguments = [
         "demo/divide",
@@ -84,8 +83,8 @@ fn a_call_goes_to_the_server_with_all_its_options() {
         "--server",
         &url,
     ];
-    let output = ran(program(&arguments).env("PANPAN_TOKEN", "pp_1"), b"");
-    assert_eq!(told(&output), (0, json!({"quotient": 2}), String::new()));
+    let output = run(program(&arguments).env("PANPAN_TOKEN", "pp_1"), b"");
+    assert_eq!(parts(&output), (0, json!({"quotient": 2}), String::new()));
     let request = &serving.join().unwrap()[0];
     let (head, body) = request.split_once("\r\n\r\n").unwrap();
     assert!(head.starts_with("POST /call "), "{head}");
@@ -100,7 +99,7 @@ fn a_call_goes_to_the_server_with_all_its_options() {
 }
 
 #[test]
-fn the_server_may_be_named_by_the_environment_and_the_token_by_a_file() {
+fn the_server_can_come_from_a_variable_and_the_token_from_a_file() {
     let (url, serving) = server(vec![success("")]);
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("call-token");
     fs::write(&path, "pp_file\n").unwrap();
@@ -109,48 +108,49 @@ fn the_server_may_be_named_by_the_environment_and_the_token_by_a_file() {
     command
         .env("PANPAN_SERVER", &url)
         .env("PANPAN_TOKEN", "pp_1");
-    assert_eq!(ran(&mut command, b"").status.code(), Some(0));
+    assert_eq!(run(&mut command, b"").status.code(), Some(0));
     let requests = serving.join().unwrap();
     assert!(requests[0].contains("authorization: Bearer pp_file\r\n"));
 }
 
 #[test]
-fn a_failure_is_printed_as_it_came_without_the_token() {
+fn a_failure_is_printed_without_the_token() {
     let (url, _) = server(vec![failure(
         "LOGIN_FAILED",
         "who is zebra-crossing-9?",
         &json!({}),
     )]);
     let mut command = program(&["demo/echo", "--server", &url]);
-    let output = ran(command.env("PANPAN_TOKEN", "zebra-crossing-9"), b"");
-    let (exit_code, document, talk) = told(&output);
+    let output = run(command.env("PANPAN_TOKEN", "zebra-crossing-9"), b"");
+    let (exit_code, document, messages) = parts(&output);
     assert_eq!(exit_code, 1);
     assert_eq!(document["code"], "LOGIN_FAILED");
     assert_eq!(document["message"], "who is [REDACTED]?");
-    assert_eq!(talk, "panpan: LOGIN_FAILED: who is [REDACTED]?\n");
+    assert_eq!(messages, "panpan: LOGIN_FAILED: who is [REDACTED]?\n");
 }
 
 #[test]
-fn a_replay_is_told() {
+fn a_replay_is_reported() {
     let (url, _) = server(vec![success("Idempotent-Replayed: true\r\n")]);
-    let (exit_code, _, talk) = told(&call(&["demo/order", "--key", "k-1", "--server", &url]));
+    let (exit_code, _, messages) = parts(&call(&["demo/order", "--key", "k-1", "--server", &url]));
     assert_eq!(exit_code, 0);
-    assert!(talk.contains("recorded under the key k-1"), "{talk}");
+    assert!(
+        messages.contains("recorded under the key k-1"),
+        "{messages}"
+    );
 }
 
 #[test]
-fn no_server_no_answer_and_another_server_exit_with_2() {
+fn a_missing_or_invalid_response_exits_with_2() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let nobody = format!("http://{}", listener.local_addr().unwrap());
+    let refused = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
     let whole = success("");
-    for (url, code, said) in [
+    for (url, code, message) in [
         (
-            nobody.clone(),
+            refused.clone(),
             "ERR_CONNECTION_REFUSED",
-            format!(
-                "panpan: no server answers at {nobody}: start one with `panpan serve`, name another with --server"
-            ),
+            format!("panpan: no server answers at {refused}\n\nhint: start a server"),
         ),
         (
             server(vec![whole[..whole.len() - 1].to_owned()]).0,
@@ -173,15 +173,15 @@ fn no_server_no_answer_and_another_server_exit_with_2() {
             "answered HTTP 502".to_owned(),
         ),
     ] {
-        let (exit_code, document, talk) = told(&call(&["demo/echo", "--server", &url]));
-        assert_eq!(exit_code, 2, "{talk}");
+        let (exit_code, document, messages) = parts(&call(&["demo/echo", "--server", &url]));
+        assert_eq!(exit_code, 2, "{messages}");
         assert_eq!(document["code"], code);
-        assert!(talk.contains(&said), "{talk}");
+        assert!(messages.contains(&message), "{messages}");
     }
 }
 
 #[test]
-fn a_subscription_is_shown_item_by_item() {
+fn the_items_of_a_subscription_are_printed() {
     let refusal = failure(
         "INVALID_OPERATION_TYPE",
         "it is a stream",
@@ -210,28 +210,28 @@ fn a_subscription_is_shown_item_by_item() {
 }
 
 #[test]
-fn ctrl_c_stops_a_call_and_says_so() {
+fn ctrl_c_interrupts_a_call() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
-    let (sender, asked) = mpsc::channel();
+    let (sender, requested) = mpsc::channel();
     thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
         sender.send(request(&mut stream)).unwrap();
-        // No answer; the end of the connection is waited for.
+        // Sends no response and waits for the end of the connection.
         let _ = stream.read(&mut [0]);
     });
     let child = program(&["demo/order", "--key", "k-1", "--server", &url]).spawn();
     let child = child.unwrap();
-    asked.recv().unwrap();
-    // The shell's own: a bare machine has no program of that name.
+    requested.recv().unwrap();
+    // The builtin of the shell: a minimal system has no program `kill`.
     let interrupt = Command::new("sh")
         .args(["-c", &format!("kill -INT {}", child.id())])
         .status();
     assert!(interrupt.unwrap().success());
-    let (exit_code, _, talk) = told(&child.wait_with_output().unwrap());
+    let (exit_code, _, messages) = parts(&child.wait_with_output().unwrap());
     assert_eq!(exit_code, 130);
     assert_eq!(
-        talk,
-        "panpan: the call was stopped; call again with --key k-1 to learn what became of it\n"
+        messages,
+        "panpan: the call was interrupted; call again with --key k-1 to get its outcome\n"
     );
 }

@@ -1,4 +1,4 @@
-//! MCP clients as their configuration has them: a command they start, or an address they ask.
+//! MCP clients, configured with a command to start or a URL to connect to.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -10,39 +10,39 @@ use serde_json::{Value, json};
 
 use crate::process::{self, Variables};
 
-/// The tool a guide asks for, and how it fails.
+/// The tool call of a guide, and the code it fails with.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Asked {
+pub(crate) struct ToolCall {
     pub(crate) tool: &'static str,
-    /// The one argument it takes.
+    /// Its only argument.
     pub(crate) argument: (&'static str, &'static str),
     pub(crate) code: &'static str,
 }
 
-impl Asked {
+impl ToolCall {
     fn arguments(&self) -> Value {
         let (name, value) = self.argument;
         json!({name: value})
     }
 
-    /// The failure in the first text block, which is all that some models see.
-    fn told(&self, result: &Value) -> Value {
+    /// The failure in the first text block, as the model reads it.
+    fn failure(&self, result: &Value) -> Value {
         assert_eq!(result["isError"], true, "{result}");
         let text = result["content"][0]["text"].as_str().unwrap();
-        let told: Value = serde_json::from_str(text).unwrap();
-        assert_eq!(told["error"]["code"], self.code, "{told}");
-        told
+        let view: Value = serde_json::from_str(text).unwrap();
+        assert_eq!(view["error"]["code"], self.code, "{view}");
+        view
     }
 }
 
-/// A server a client is told about.
+/// A server in the configuration of a client.
 #[derive(Debug)]
 pub(crate) enum Configured {
     Command {
         words: Vec<String>,
         variables: Variables,
     },
-    Address {
+    Url {
         url: String,
         headers: Vec<(String, String)>,
     },
@@ -60,7 +60,7 @@ impl Configured {
         }
     }
 
-    /// The servers in a client's file; none where a value is no such file.
+    /// The servers in the file of a client; `None` if the value is not such a file.
     pub(crate) fn read(file: &Value) -> Option<Vec<Self>> {
         let servers = file
             .get("mcpServers")
@@ -82,7 +82,7 @@ impl Configured {
         };
         if let Some(url) = server.get("url") {
             assert!(server.get("type").is_none_or(|it| it == "http"));
-            return Self::Address {
+            return Self::Url {
                 url: text(url),
                 headers: pairs("headers"),
             };
@@ -95,7 +95,7 @@ impl Configured {
         Self::command(words.collect(), pairs("env").into_iter().collect())
     }
 
-    /// What stands behind `claude mcp add`.
+    /// The arguments of `claude mcp add`.
     pub(crate) fn added(words: &[String]) -> Self {
         let (mut names, mut variables, mut headers) = (Vec::new(), Variables::new(), Vec::new());
         let mut rest = words.iter();
@@ -111,13 +111,13 @@ impl Configured {
                     let (name, value) = rest.next().unwrap().split_once(": ").unwrap();
                     headers.push((name.to_owned(), value.to_owned()));
                 }
-                option if option.starts_with('-') => panic!("{option} is not known"),
+                option if option.starts_with('-') => panic!("unknown option {option}"),
                 name => names.push(name.to_owned()),
             }
         }
         let url = names.pop().unwrap();
         assert_eq!(names.len(), 1, "a server has one name");
-        Self::Address { url, headers }
+        Self::Url { url, headers }
     }
 }
 
@@ -125,52 +125,52 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap().to_owned()
 }
 
-/// What a model is given by a server that the client starts, wherever the client runs.
-pub(crate) async fn over_pipe(asked: Asked, words: &[String], variables: Variables) -> Value {
-    let elsewhere = std::env::temp_dir();
-    let command = process::command(words, &elsewhere, &variables);
+/// Calls the tool of a server that the client starts in another folder, and returns the failure.
+pub(crate) async fn over_stdio(call: ToolCall, words: &[String], variables: Variables) -> Value {
+    let other_folder = std::env::temp_dir();
+    let command = process::command(words, &other_folder, &variables);
     let child = TokioChildProcess::new(tokio::process::Command::from(command)).unwrap();
     let client = ().serve(child).await.unwrap();
     let tools = client.list_all_tools().await.unwrap();
-    assert!(tools.iter().any(|tool| tool.name == asked.tool));
-    let arguments = asked.arguments().as_object().unwrap().clone();
-    let request = CallToolRequestParams::new(asked.tool).with_arguments(arguments);
+    assert!(tools.iter().any(|tool| tool.name == call.tool));
+    let arguments = call.arguments().as_object().unwrap().clone();
+    let request = CallToolRequestParams::new(call.tool).with_arguments(arguments);
     let result = client.call_tool(request).await.unwrap();
     client.cancel().await.unwrap();
-    asked.told(&serde_json::to_value(result).unwrap())
+    call.failure(&serde_json::to_value(result).unwrap())
 }
 
-/// What a model is given by a server that runs already.
-pub(crate) fn over_http(asked: Asked, url: &str, headers: &[(String, String)]) -> Value {
-    let mut client = Asking {
+/// Calls the tool of a running server, and returns the failure.
+pub(crate) fn over_http(call: ToolCall, url: &str, headers: &[(String, String)]) -> Value {
+    let mut client = HttpClient {
         url,
         headers: headers.to_vec(),
     };
-    let hello = json!({
+    let initialize = json!({
         "protocolVersion": "2025-11-25", "capabilities": {},
         "clientInfo": {"name": "guides", "version": "1"},
     });
     assert_eq!(
-        client.ask("initialize", &hello)["serverInfo"]["name"],
+        client.request("initialize", &initialize)["serverInfo"]["name"],
         "panpan"
     );
-    let tools = client.ask("tools/list", &json!({}));
+    let tools = client.request("tools/list", &json!({}));
     let mut tools = tools["tools"].as_array().unwrap().iter();
-    assert!(tools.any(|tool| tool["name"] == asked.tool));
-    let call = json!({"name": asked.tool, "arguments": asked.arguments()});
-    asked.told(&client.ask("tools/call", &call))
+    assert!(tools.any(|tool| tool["name"] == call.tool));
+    let parameters = json!({"name": call.tool, "arguments": call.arguments()});
+    call.failure(&client.request("tools/call", &parameters))
 }
 
-/// A client that knows only as much HTTP as it needs.
-struct Asking<'a> {
+/// A minimal MCP client over HTTP.
+struct HttpClient<'a> {
     url: &'a str,
     headers: Vec<(String, String)>,
 }
 
-impl Asking<'_> {
-    fn ask(&mut self, method: &str, parameters: &Value) -> Value {
+impl HttpClient<'_> {
+    fn request(&mut self, method: &str, parameters: &Value) -> Value {
         let request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": parameters});
-        let (head, body) = self.posted(&request.to_string());
+        let (head, body) = self.post(&request.to_string());
         assert!(head.starts_with("HTTP/1.1 200"), "{head}\n{body}");
         let session = head
             .lines()
@@ -191,7 +191,7 @@ impl Asking<'_> {
             .clone()
     }
 
-    fn posted(&self, body: &str) -> (String, String) {
+    fn post(&self, body: &str) -> (String, String) {
         let address = self.url.strip_prefix("http://").unwrap();
         let (host, path) = address.split_once('/').unwrap();
         let headers = self.headers.iter();

@@ -1,11 +1,11 @@
-//! A stand-in for the file server the guides start with `npx`: one tool, which finds no file.
+//! A stub for the file server that the guides start with `npx`: one tool, which finds no file.
 //!
-//! The real one is driven by `scripts/upstreams`.
+//! `scripts/upstreams` tests the real server.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// What is started in its place. Whoever starts it otherwise than the guide says gets no server.
+/// The stub. It exits unless its arguments are those of the guide.
 const SCRIPT: &str = r#"#!/bin/sh
 [ "$1 $2" = "-y @modelcontextprotocol/server-filesystem" ] && [ -n "$3" ] || exit 1
 answer() { printf '{"jsonrpc":"2.0","id":%s,"%s":%s}\n' "$id" "$1" "$2"; }
@@ -25,13 +25,13 @@ while read -r line; do
 done
 "#;
 
-/// Puts it into a folder, and gives the search path on which it comes first.
+/// Writes the stub into a folder and returns a PATH that finds it first.
 pub(crate) fn on_path(folder: &Path) -> String {
     let programs = folder.join("programs");
     std::fs::create_dir_all(&programs).unwrap();
     let program = programs.join("npx");
     std::fs::write(&program, SCRIPT).unwrap();
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let others = std::env::var("PATH").unwrap();
-    format!("{}:{others}", programs.display())
+    let path = std::env::var("PATH").unwrap();
+    format!("{}:{path}", programs.display())
 }

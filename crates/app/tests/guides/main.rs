@@ -1,84 +1,83 @@
-//! Everything a person would copy out of the guides works: files are read, commands run, clients connect.
+//! Runs every snippet of the guides: parses files, runs commands and connects clients.
 //!
-//! A guide is walked from its top to its end, each snippet as its kind asks for. A kind that is not known
-//! here fails, so that no snippet goes untried.
+//! A snippet in a language that the runner does not know fails the test, so that no snippet stays untested.
 
-// A stand-in for a program is a script, and a server is asked for a reload by a signal.
+// The stub programs are shell scripts, and the reload uses a signal.
 #![cfg(unix)]
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod clients;
 mod files;
 mod markdown;
 mod process;
+mod runner;
 mod service;
-mod walk;
 
-use clients::Asked;
+use clients::ToolCall;
 use markdown::snippets;
-use walk::{Tried, Walk};
+use runner::{Counts, Runner};
 
 const OPENAPI: &str = include_str!("../../../../docs/guides/openapi.md");
 const MCP_SERVERS: &str = include_str!("../../../../docs/guides/mcp-servers.md");
 const CLIENTS: &str = include_str!("../../../../docs/guides/clients.md");
 
-const BILLING: Asked = Asked {
+const BILLING: ToolCall = ToolCall {
     tool: "billing__payInvoice",
     argument: ("id", "in-7"),
     code: "CARD_REFUSED",
 };
-const FILES: Asked = Asked {
+const FILES: ToolCall = ToolCall {
     tool: "read_text_file",
     argument: ("path", "/home/ann/notes/missing.txt"),
     code: "ARTIFACT_NOT_FOUND",
 };
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_guide_to_openapi_is_true() {
-    let mut walk = Walk::new(BILLING);
+async fn the_openapi_guide_works() {
+    let mut runner = Runner::new(BILLING);
     for snippet in snippets(OPENAPI) {
-        walk.take(&snippet).await;
+        runner.run(&snippet).await;
     }
     assert!(
-        walk.tried.servers >= 4 && walk.tried.outcomes >= 2,
+        runner.counts.servers >= 4 && runner.counts.outcomes >= 2,
         "{:?}",
-        walk.tried
+        runner.counts
     );
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_guide_to_clients_is_true() {
-    let mut walk = Walk::new(BILLING);
-    // It goes on where the other one ends.
+async fn the_clients_guide_works() {
+    let mut runner = Runner::new(BILLING);
+    // It continues after the OpenAPI guide and needs its files.
     for snippet in snippets(OPENAPI).iter().filter(|it| it.file.is_some()) {
-        walk.take(snippet).await;
+        runner.run(snippet).await;
     }
     for snippet in snippets(CLIENTS) {
-        walk.take(&snippet).await;
+        runner.run(&snippet).await;
     }
     assert!(
-        walk.tried.clients >= 9 && walk.tried.outcomes >= 1,
+        runner.counts.clients >= 9 && runner.counts.outcomes >= 1,
         "{:?}",
-        walk.tried
+        runner.counts
     );
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_guide_to_mcp_servers_is_true() {
-    let mut walk = Walk::new(FILES);
+async fn the_mcp_servers_guide_works() {
+    let mut runner = Runner::new(FILES);
     for snippet in snippets(MCP_SERVERS) {
-        walk.take(&snippet).await;
+        runner.run(&snippet).await;
     }
-    let Tried {
+    let Counts {
         servers,
         clients,
         outcomes,
-    } = walk.tried;
+    } = runner.counts;
     assert!(servers >= 2 && clients >= 1 && outcomes >= 2);
 }
 
 #[test]
-fn every_link_between_guides_leads_somewhere() {
+fn every_link_between_guides_has_a_target() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guides");
     for guide in std::fs::read_dir(&folder).unwrap() {
         let text = std::fs::read_to_string(guide.unwrap().path()).unwrap();

@@ -1,16 +1,16 @@
-//! What stands in a guide: its snippets and its links.
+//! The snippets and links of a guide.
 
-/// A fenced part of a guide.
+/// A fenced code block.
 #[derive(Debug)]
 pub(crate) struct Snippet {
-    /// The word after the fence.
+    /// The language after the fence.
     pub(crate) language: String,
     pub(crate) text: String,
-    /// The file the sentence before it says it is, where it says one of this kind.
+    /// The file name in the sentence before it, if it has one with this extension.
     pub(crate) file: Option<String>,
 }
 
-/// The snippets, in their order.
+/// The snippets in order.
 pub(crate) fn snippets(guide: &str) -> Vec<Snippet> {
     let mut snippets = Vec::new();
     let mut before = "";
@@ -24,26 +24,26 @@ pub(crate) fn snippets(guide: &str) -> Vec<Snippet> {
         snippets.push(Snippet {
             language: language.to_owned(),
             text: text.join("\n"),
-            file: named(before, language),
+            file: file_name(before, language),
         });
         before = "";
     }
     snippets
 }
 
-/// The file of a language that a line names last, if it lies in the folder of the guide.
-fn named(line: &str, language: &str) -> Option<String> {
+/// The last file name in a line with the extension of the language, if it has no folder.
+fn file_name(line: &str, language: &str) -> Option<String> {
     let quoted = line.split('`').skip(1).step_by(2);
     let ending = format!(".{language}");
     let files = quoted.filter(|it| it.ends_with(&ending) && !it.contains('/'));
     match language {
-        // Clients look for their files elsewhere.
+        // Files of clients are in other folders.
         "json" => None,
         _ => files.last().map(str::to_owned),
     }
 }
 
-/// Where the links of a guide lead to.
+/// The targets of the links of a guide.
 pub(crate) fn links(guide: &str) -> impl Iterator<Item = &str> {
     let parts = guide.split("](").skip(1);
     parts.filter_map(|part| Some(part.split_once(')')?.0))

@@ -1,4 +1,4 @@
-//! The program as the guides start it: a server that runs on, or a command that ends.
+//! Processes that the guides start: servers, and commands that end.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
@@ -7,31 +7,31 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-/// How long something is waited for before the test gives up.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a test waits before it fails.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Variables of the environment.
+/// Environment variables.
 pub(crate) type Variables = BTreeMap<String, String>;
 
-/// The program in a folder, with these variables and nothing else of ours.
+/// The program in a folder, with these variables and no other `PANPAN_` variables.
 pub(crate) fn command(words: &[String], folder: &Path, variables: &Variables) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_panpan"));
-    let ours =
+    let inherited =
         std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("PANPAN_"));
-    for (name, _) in ours {
+    for (name, _) in inherited {
         command.env_remove(name);
     }
     command.args(words).envs(variables).current_dir(folder);
     command
 }
 
-/// What a command that ends came to.
-pub(crate) fn ended(words: &[String], folder: &Path, variables: &Variables) -> Output {
+/// Runs a command to its end.
+pub(crate) fn run(words: &[String], folder: &Path, variables: &Variables) -> Output {
     let mut command = command(words, folder, variables);
     command.stdin(Stdio::null()).output().unwrap()
 }
 
-/// A server that runs. It stops when it is dropped.
+/// A running server, killed when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Server {
     child: Child,
@@ -40,7 +40,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts it at a port of its own, and waits until it says where it is.
+    /// Starts it on a free port and waits for its banner.
     pub(crate) fn start(words: &[String], folder: &Path, variables: &Variables) -> Self {
         let mut command = command(words, folder, variables);
         command
@@ -48,22 +48,22 @@ impl Server {
             .stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let (sender, lines) = channel();
-        let said = BufReader::new(child.stderr.take().unwrap());
+        let stderr = BufReader::new(child.stderr.take().unwrap());
         std::thread::spawn(move || {
-            let said = said.lines().map_while(Result::ok);
-            said.for_each(|line| drop(sender.send(line)));
+            let stderr = stderr.lines().map_while(Result::ok);
+            stderr.for_each(|line| drop(sender.send(line)));
         });
         let mut server = Self {
             child,
             lines,
             url: String::new(),
         };
-        let greeting = server.wait_for(" operations at http://");
-        server.url = greeting.rsplit(' ').next().unwrap().to_owned();
-        let about = server.lines_until("stop with Ctrl-C");
+        let banner = server.wait_for(" operations at http://");
+        server.url = banner.rsplit(' ').next().unwrap().to_owned();
+        let banner = server.lines_until("stop with Ctrl-C");
         assert!(
-            !about.iter().any(|it| it.contains("not there")),
-            "{about:?}"
+            !banner.iter().any(|it| it.contains("unavailable")),
+            "{banner:?}"
         );
         server
     }
@@ -72,7 +72,7 @@ impl Server {
         self.child.id()
     }
 
-    /// The next line that has a part.
+    /// Waits for a line that contains this part.
     pub(crate) fn wait_for(&self, part: &str) -> String {
         let mut lines = self.lines_until(part);
         lines.pop().unwrap()
@@ -80,13 +80,13 @@ impl Server {
 
     fn lines_until(&self, part: &str) -> Vec<String> {
         let mut seen = Vec::new();
-        while let Ok(line) = self.lines.recv_timeout(PATIENCE) {
+        while let Ok(line) = self.lines.recv_timeout(TIMEOUT) {
             seen.push(line);
             if seen.last().is_some_and(|line| line.contains(part)) {
                 return seen;
             }
         }
-        panic!("no line has {part:?}: {}", seen.join("\n"));
+        panic!("no line contains {part:?}: {}", seen.join("\n"));
     }
 }
 

@@ -1,4 +1,4 @@
-//! The program in a folder of its own, with a small document.
+//! A temporary folder with a small OpenAPI document, in which the program runs.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::Value;
 
-/// An empty folder that goes away with the test; the program runs in it.
+/// A temporary folder; the program runs in it.
 pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
     pub(crate) fn new() -> Self {
-        static MADE: AtomicUsize = AtomicUsize::new(0);
-        let number = MADE.fetch_add(1, Ordering::SeqCst);
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let number = COUNT.fetch_add(1, Ordering::SeqCst);
         let name = format!("panpan-import-{}-{number}", std::process::id());
         let path = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&path).unwrap();
@@ -43,16 +43,16 @@ impl Folder {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        // A program that stops reading closes the pipe; what it says then is what is tested.
+        // A program that stops reading closes the pipe; its output is tested all the same.
         let _ = child.stdin.take().unwrap().write_all(input);
         child.wait_with_output().unwrap()
     }
 
-    /// What `--json` prints.
+    /// The report of `--json`.
     pub(crate) fn report(&self, arguments: &str) -> Value {
         let output = self.import(&format!("{arguments} --json"));
-        assert_eq!(output.status.code(), Some(0), "{}", told(&output));
-        assert_eq!(told(&output), "");
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        assert_eq!(stderr(&output), "");
         serde_json::from_slice(&output.stdout).unwrap()
     }
 }
@@ -63,11 +63,11 @@ impl Drop for Folder {
     }
 }
 
-pub(crate) fn told(output: &Output) -> String {
+pub(crate) fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
-/// A query, two changes and a stream; one warning said twice, one said once.
+/// A query, two mutations and a subscription, with three warnings of two kinds.
 pub(crate) const SHOP: &str = r"
 openapi: 3.1.0
 info: {title: Shop, version: 2.0.1}

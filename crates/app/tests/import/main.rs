@@ -1,11 +1,11 @@
-//! `panpan import openapi` as a person or a script meets it: the contract, what is told, what is refused.
+//! `panpan import openapi`: the contract, the report, and errors.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod folder;
 mod refusals;
 
-use folder::{Folder, SHOP, shop, told};
+use folder::{Folder, SHOP, shop, stderr};
 use panpan_contract::contract_file;
 use panpan_openapi::WARNINGS_LIMIT;
 use serde_json::{Value, json};
@@ -20,19 +20,19 @@ operations:
 ";
 
 #[test]
-fn a_document_becomes_a_contract_and_is_told_about() {
+fn a_document_becomes_a_contract_with_a_report() {
     let folder = shop();
     let output = folder.import("shop.yaml -o shop.contract.json");
     assert_eq!((output.status.code(), output.stdout.len()), (Some(0), 0));
     let expected = "\
 Shop 2.0.1, from shop.yaml as shop/…
 
-  operations   4: 1 query, 2 changes, 1 stream
+  operations   4: 1 query, 2 mutations, 1 subscription
   failures     4 declared by 3 operations: 404 ×2, 429 ×1, 5XX ×1
                none declared by 1 operation:
                  shop/placeOrder
   service      https://shop.example.com
-  credentials  key: in PANPAN_CREDENTIAL_SHOP or panpan.toml
+  credentials  key: set PANPAN_CREDENTIAL_SHOP, or credentials in panpan.toml
   warnings     3
     2 × not a status: use 100 to 599, 1XX to 5XX or default; it is ignored
       /paths/~1orders~1{id}/delete/responses/kettle
@@ -40,10 +40,10 @@ Shop 2.0.1, from shop.yaml as shop/…
     unknown member of an operation: remove it or prefix it with \"x-\"; it is ignored
       /paths/~1orders/post/unknown
 
-written to shop.contract.json; next:
+wrote shop.contract.json; serve it:
   panpan serve --openapi shop=shop.contract.json
 ";
-    assert_eq!(told(&output), expected);
+    assert_eq!(stderr(&output), expected);
     let contract = contract_file::check(&folder.read("shop.contract.json")).unwrap();
     assert_eq!(contract.service.name, "Shop");
     let names = contract.operations.iter().map(|it| it.name.as_str());
@@ -59,7 +59,7 @@ written to shop.contract.json; next:
 }
 
 #[test]
-fn the_same_contract_goes_to_standard_output_to_a_file_and_into_the_report() {
+fn stdout_the_file_and_the_report_contain_the_same_contract() {
     let folder = shop();
     assert_eq!(
         folder.import("shop.yaml -o written.json").status.code(),
@@ -68,21 +68,21 @@ fn the_same_contract_goes_to_standard_output_to_a_file_and_into_the_report() {
     let written: Value = serde_json::from_slice(&folder.read("written.json")).unwrap();
     let printed = folder.import("shop.yaml");
     assert_eq!(printed.stdout, folder.read("written.json"));
-    assert!(told(&printed).contains("next, with the contract in a file:\n  panpan serve"));
+    assert!(stderr(&printed).contains("save the contract and serve it:\n  panpan serve"));
     assert_eq!(folder.report("shop.yaml")["contract"], written);
-    let beside = folder.report("shop.yaml -o again.json");
+    let separate = folder.report("shop.yaml -o again.json");
     assert_eq!(
-        (beside.get("contract"), &beside["output"]),
+        (separate.get("contract"), &separate["output"]),
         (None, &json!("again.json"))
     );
     assert_eq!(folder.read("again.json"), folder.read("written.json"));
     let named = folder.import_from("- --namespace shop", SHOP.as_bytes());
     assert_eq!(named.stdout, folder.read("written.json"));
-    assert!(told(&named).starts_with("Shop 2.0.1, from standard input as shop/…"));
+    assert!(stderr(&named).starts_with("Shop 2.0.1, from stdin as shop/…"));
 }
 
 #[test]
-fn the_report_for_programs_leaves_nothing_out() {
+fn the_json_report_is_complete() {
     let mut report = shop().report("shop.yaml -o contract.json");
     report.as_object_mut().unwrap().remove("output");
     let odd = "/paths/~1orders~1{id}/delete/responses";
@@ -118,7 +118,7 @@ fn the_report_for_programs_leaves_nothing_out() {
 }
 
 #[test]
-fn filters_choose_operations_and_what_they_leave_out_is_counted() {
+fn filters_select_operations_and_skipped_ones_are_counted() {
     let folder = shop();
     for (flags, count) in [
         ("--include-tag orders", 3),
@@ -146,17 +146,17 @@ fn filters_choose_operations_and_what_they_leave_out_is_counted() {
         contract_file::check(&folder.read("contract.json")).unwrap();
     }
     let output = folder.import("shop.yaml --exclude-path *");
-    let text = told(&output);
+    let text = stderr(&output);
     assert!(
-        text.contains("operations   none\n               4 left out by the filters\n"),
+        text.contains("operations   none\n               4 skipped by the filters\n"),
         "{text}"
     );
     let output = folder.import("shop.yaml --include-tag oders");
-    assert!(told(&output).contains("the filter \"oders\" in tags matches no operation"));
+    assert!(stderr(&output).contains("the filter \"oders\" in tags matches no operation"));
 }
 
 #[test]
-fn overlays_are_applied_in_their_order() {
+fn overlays_are_applied_in_order() {
     let more =
         r#"{"operations": [{"match": "shop/*Order", "rename": {"NO_ORDER": "ORDER_GONE"}}]}"#;
     let folder = shop().with("overlay.yaml", OVERLAY).with("more.json", more);
@@ -183,10 +183,10 @@ fn overlays_are_applied_in_their_order() {
 }
 
 #[test]
-fn strict_says_no_to_warnings_and_writes_nothing() {
+fn strict_fails_with_warnings_and_writes_nothing() {
     let folder = shop();
     let output = folder.import("shop.yaml --strict -o contract.json");
-    let text = told(&output);
+    let text = stderr(&output);
     assert_eq!(
         (output.status.code(), output.stdout.len()),
         (Some(1), 0),
@@ -205,27 +205,27 @@ fn strict_says_no_to_warnings_and_writes_nothing() {
         (&json!(3), None)
     );
     let output = folder.import("shop.yaml --strict --include-path /news -o contract.json");
-    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(folder.0.join("contract.json").exists());
 }
 
 #[test]
-fn where_the_service_is_has_to_be_said_if_the_document_does_not() {
-    let (pathless, relative) = (
+fn a_document_without_an_absolute_url_needs_one_to_be_served() {
+    let (without_url, relative) = (
         SHOP.replace("servers:", "x-servers:"),
         SHOP.replace("https:", ""),
     );
     for (document, about) in [
-        (
-            pathless,
-            "service      the document does not say where it is",
-        ),
-        (relative, "4 operations without a whole address"),
+        (without_url, "service      no URL in the document"),
+        (relative, "4 operations without an absolute URL"),
     ] {
         let folder = Folder::new().with("shop.yaml", document);
-        let text = told(&folder.import("shop.yaml -o contract.json"));
+        let text = stderr(&folder.import("shop.yaml -o contract.json"));
         assert!(text.contains(about), "{text}");
-        assert!(text.contains("URL being where the service is:\n"), "{text}");
+        assert!(
+            text.contains("serve it with the URL of the service:\n"),
+            "{text}"
+        );
         assert!(
             text.ends_with("panpan serve --openapi shop=contract.json@URL\n"),
             "{text}"
@@ -234,7 +234,7 @@ fn where_the_service_is_has_to_be_said_if_the_document_does_not() {
 }
 
 #[test]
-fn only_the_first_of_many_are_told_and_the_others_are_counted() {
+fn long_lists_are_shortened_and_counted() {
     let text = |operations: usize| {
         let operation = |number| {
             (
@@ -245,7 +245,7 @@ fn only_the_first_of_many_are_told_and_the_others_are_counted() {
         let paths: serde_json::Map<_, _> = (0..operations).map(operation).collect();
         let document = json!({"openapi": "3.1.0", "info": {"title": "Many"}, "paths": paths});
         let folder = Folder::new().with("many.json", document.to_string());
-        told(&folder.import("many.json -o contract.json"))
+        stderr(&folder.import("many.json -o contract.json"))
     };
     let few = text(6);
     assert!(few.starts_with("Many without a version, from"), "{few}");
@@ -269,11 +269,11 @@ fn only_the_first_of_many_are_told_and_the_others_are_counted() {
 }
 
 #[test]
-fn nothing_in_a_document_commands_the_terminal() {
+fn control_characters_in_a_document_are_escaped() {
     let document = SHOP.replace("title: Shop", r#"title: "Sh\e[2J\nop""#);
     let output = Folder::new()
         .with("shop.yaml", document)
         .import("shop.yaml -o contract.json");
-    let text = told(&output);
+    let text = stderr(&output);
     assert!(text.starts_with("Sh\\u001b[2J\\nop 2.0.1"), "{text}");
 }

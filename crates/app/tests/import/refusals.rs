@@ -1,13 +1,13 @@
-//! What cannot be imported, and what is said then.
+//! Errors of `panpan import openapi`.
 
 use panpan_contract::contract_file::FILE_BYTES_LIMIT;
 use panpan_openapi::DOCUMENT_BYTES_LIMIT;
 use serde_json::json;
 
-use crate::folder::{Folder, SHOP, shop, told};
+use crate::folder::{Folder, SHOP, shop, stderr};
 
 #[test]
-fn what_cannot_be_imported_is_refused_with_the_file_and_a_hint() {
+fn an_error_names_the_file_and_has_a_hint() {
     let remote = SHOP.replace("{description: Gone.}", "{$ref: 'gone.yaml#/Gone'}");
     let folder = shop()
         .with("broken.json", "{\n \"openapi\": \"3.1.0\"\n \"info\": 1}")
@@ -23,23 +23,26 @@ fn what_cannot_be_imported_is_refused_with_the_file_and_a_hint() {
         .with("empty.yaml", " \n")
         .with("large.json", vec![b'{'; DOCUMENT_BYTES_LIMIT + 1])
         .with(
-            "idle.yaml",
+            "unmatched.yaml",
             "operations: [{match: shop/getorder, hide: true}]",
         )
         .with(
-            "idle-too.yaml",
+            "unmatched-too.yaml",
             "operations: [{match: 'shops/*', hide: true}]",
         )
         .with("misspelt.yaml", "operation: []");
     for (arguments, parts) in [
         (
             "missing.yaml",
-            ["cannot read missing.yaml", "or - for standard input"],
+            ["cannot read missing.yaml", "or - for stdin"],
         ),
         (".", ["cannot read .: ", "name an OpenAPI document"]),
-        ("broken.json", ["line 3, column 2", "mend it there"]),
-        ("broken.yaml", ["neither JSON nor YAML: ", "mend it there"]),
-        ("broken.yaml", ["line 4", "mend it there"]),
+        ("broken.json", ["line 3, column 2", "fix the document"]),
+        (
+            "broken.yaml",
+            ["neither JSON nor YAML: ", "fix the document"],
+        ),
+        ("broken.yaml", ["line 4", "fix the document"]),
         (
             "swagger.json",
             ["swagger.json is Swagger 2.0", "swagger2openapi"],
@@ -54,36 +57,30 @@ fn what_cannot_be_imported_is_refused_with_the_file_and_a_hint() {
         ),
         (
             "contract.json",
-            ["is a contract already", "panpan serve --openapi"],
+            ["is already a contract file", "panpan serve --openapi"],
         ),
         ("text.txt", ["has no member \"openapi\"", "check that"]),
         (
             "empty.yaml",
-            ["there is nothing in empty.yaml", "name an OpenAPI document"],
+            ["empty.yaml is empty", "name an OpenAPI document"],
         ),
-        ("large.json", ["bytes", "mend it there"]),
-        (
-            "-",
-            [
-                "there is nothing in standard input",
-                "name an OpenAPI document",
-            ],
-        ),
+        ("large.json", ["bytes", "fix the document"]),
+        ("-", ["stdin is empty", "name an OpenAPI document"]),
         (
             "shop.yaml -o shop.yaml",
-            ["would be written over shop.yaml", "-o"],
+            ["would overwrite the input shop.yaml", "-o"],
         ),
         (
-            "shop.yaml -o ./idle.yaml --overlay idle.yaml",
-            ["would be written over idle.yaml", "-o"],
+            "shop.yaml -o ./unmatched.yaml --overlay unmatched.yaml",
+            ["would overwrite the input unmatched.yaml", "-o"],
         ),
         (
             "shop.yaml -o no/folder.json",
-            ["cannot write no/folder.json", "in a folder that exists"],
+            ["cannot write no/folder.json", "in an existing folder"],
         ),
         (
             "shop.yaml -o .",
-            ["cannot write .: ", "in a folder that exists"],
+            ["cannot write .: ", "in an existing folder"],
         ),
         (
             "shop.yaml --namespace a/b",
@@ -94,23 +91,23 @@ fn what_cannot_be_imported_is_refused_with_the_file_and_a_hint() {
             ["cannot read missing.yaml", "overlay"],
         ),
         (
-            "shop.yaml --overlay idle.yaml",
+            "shop.yaml --overlay unmatched.yaml",
             [
                 "/operations/0/match: no operation",
                 "did you mean shop/getOrder?",
             ],
         ),
         (
-            "shop.yaml --overlay idle-too.yaml",
-            ["/operations/0/match: no operation", "mend or remove"],
+            "shop.yaml --overlay unmatched-too.yaml",
+            ["/operations/0/match: no operation", "correct or remove"],
         ),
         (
             "shop.yaml --overlay misspelt.yaml",
-            ["unknown field `operation`", "an overlay is a list"],
+            ["unknown field `operation`", "an overlay has a list"],
         ),
     ] {
         let output = folder.import(arguments);
-        let text = told(&output);
+        let text = stderr(&output);
         assert_eq!(
             (output.status.code(), output.stdout.len()),
             (Some(2), 0),
@@ -125,8 +122,8 @@ fn what_cannot_be_imported_is_refused_with_the_file_and_a_hint() {
 }
 
 #[test]
-fn a_contract_that_could_not_be_read_again_is_not_written() {
-    // What two operations refer to stands twice in a contract and once in the document.
+fn a_contract_above_the_size_limit_is_not_written() {
+    // A shared response is once in the document, but in the contract once per operation.
     let import = |length: usize| {
         let operation =
             json!({"get": {"responses": {"404": {"$ref": "#/components/responses/Long"}}}});
@@ -137,16 +134,16 @@ fn a_contract_that_could_not_be_read_again_is_not_written() {
         let folder = Folder::new().with("long.json", document.to_string());
         (folder.import("long.json -o contract.json"), folder)
     };
-    let beside = import(1).1.read("contract.json").len() - 2;
-    let length = (FILE_BYTES_LIMIT - beside) / 2;
+    let fixed = import(1).1.read("contract.json").len() - 2;
+    let length = (FILE_BYTES_LIMIT - fixed) / 2;
     let (output, folder) = import(length);
-    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
-    assert_eq!(folder.read("contract.json").len(), beside + 2 * length);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(folder.read("contract.json").len(), fixed + 2 * length);
     let (output, folder) = import(length + 1);
     assert_eq!(output.status.code(), Some(2));
-    let text = told(&output);
+    let text = stderr(&output);
     assert!(
-        text.contains("are read again\n\nhint: choose some operations"),
+        text.contains(" bytes\n\nhint: import fewer operations"),
         "{text}"
     );
     assert!(!folder.0.join("contract.json").exists());

@@ -1,4 +1,4 @@
-//! Clients that stay connected: they are served, and do not keep a server from ending.
+//! Connected clients are served during the shutdown and do not delay it.
 
 use std::io::{Read, Write};
 
@@ -11,7 +11,7 @@ const UPGRADE: &str = "connection: upgrade\r\nupgrade: websocket\r\nsec-websocke
 const ACCEPT: &str = "accept: application/json, text/event-stream\r\n";
 
 #[test]
-fn connections_without_a_call_do_not_delay_the_end() {
+fn idle_connections_do_not_delay_the_shutdown() {
     let folder = Folder::new();
     let mut server = Server::start(&folder, &[]);
     let mut idle = open(&server.address, "GET", "/healthz", "", "");
@@ -19,22 +19,22 @@ fn connections_without_a_call_do_not_delay_the_end() {
     let mut socket = open(&server.address, "GET", "/ws", UPGRADE, "");
     let head = read_until(&mut socket, "\r\n\r\n");
     assert!(head.starts_with("HTTP/1.1 101"), "{head}");
-    // Nothing but a connection, on which no request ever comes.
+    // A connection without a request.
     let mut silent = std::net::TcpStream::connect(&server.address).unwrap();
     let mut halting = std::net::TcpStream::connect(&server.address).unwrap();
     halting.write_all(b"GET / HT").unwrap();
     let half_a_body = b"POST /call HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\n{";
     let mut half = std::net::TcpStream::connect(&server.address).unwrap();
     half.write_all(half_a_body).unwrap();
-    server.stopped();
+    server.stop();
     for stream in [&mut idle, &mut socket, &mut silent] {
-        // Whoever is connected sees an end, or that the other side is gone.
+        // The connection is closed or reset.
         let _ = stream.read_to_end(&mut Vec::new());
     }
 }
 
 #[test]
-fn a_websocket_is_told_that_the_server_ends() {
+fn a_websocket_gets_a_close_frame_when_the_server_stops() {
     let folder = Folder::new();
     let mut server = Server::start(&folder, &[]);
     let mut socket = open(&server.address, "GET", "/ws", UPGRADE, "");
@@ -44,7 +44,7 @@ fn a_websocket_is_told_that_the_server_ends() {
     socket.read_to_end(&mut rest).unwrap();
     const CLOSE: u8 = 0x88;
     assert!(rest.contains(&CLOSE), "{rest:?}");
-    assert_eq!(server.ended(), Some(0));
+    assert_eq!(server.wait_for_end(), Some(0));
 }
 
 /// A short frame as clients send it, masked with zeros.
@@ -56,7 +56,7 @@ fn frame(text: &str) -> Vec<u8> {
 }
 
 #[test]
-fn a_call_on_a_websocket_is_answered_before_the_end() {
+fn a_websocket_call_in_flight_is_answered_before_the_end() {
     let folder = Folder::new();
     let mut server = Server::start(&folder, &[]);
     let mut socket = open(&server.address, "GET", "/ws", UPGRADE, "");
@@ -66,10 +66,10 @@ fn a_call_on_a_websocket_is_answered_before_the_end() {
     server.until_running(1);
     server.signal("TERM");
     read_until(&mut socket, "waited_ms");
-    assert_eq!(server.ended(), Some(0));
+    assert_eq!(server.wait_for_end(), Some(0));
 }
 
-/// Begins a session as clients of 2025 do, and gives the headers of its requests.
+/// Starts an MCP session of 2025-11-25 and returns the headers of its requests.
 fn session(server: &Server) -> String {
     let hello = r#"{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {},
@@ -85,27 +85,27 @@ fn session(server: &Server) -> String {
 }
 
 #[test]
-fn a_session_of_mcp_and_its_stream_do_not_delay_the_end() {
+fn an_mcp_session_does_not_delay_the_shutdown() {
     let folder = Folder::new();
     let mut server = Server::start(&folder, &[]);
     let headers = session(&server);
     let mut stream = open(&server.address, "GET", "/mcp", &headers, "");
     let head = read_until(&mut stream, "\r\n\r\n");
     assert!(head.starts_with("HTTP/1.1 200"), "{head}");
-    server.stopped();
+    server.stop();
 }
 
 #[test]
-fn a_call_of_mcp_is_answered_before_the_end() {
+fn an_mcp_call_in_flight_is_answered_before_the_end() {
     let folder = Folder::new();
     let mut server = Server::start(&folder, &[]);
     let headers = session(&server);
     let _stream = open(&server.address, "GET", "/mcp", &headers, "");
     let call = r#"{"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {
         "name": "demo__wait", "arguments": {"ms": 1000}}}"#;
-    let mut asked = open(&server.address, "POST", "/mcp", &headers, call);
+    let mut call = open(&server.address, "POST", "/mcp", &headers, call);
     server.until_running(1);
     server.signal("TERM");
-    read_until(&mut asked, "waited_ms");
-    assert_eq!(server.ended(), Some(0));
+    read_until(&mut call, "waited_ms");
+    assert_eq!(server.wait_for_end(), Some(0));
 }

@@ -1,21 +1,21 @@
-//! As much of HTTP as is needed to ask a server something: one request on one connection.
+//! A minimal HTTP client: one request per connection.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
 use serde_json::Value;
 
-use crate::PATIENCE;
+use crate::TIMEOUT;
 
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     pub(crate) status: u16,
-    /// The head in small letters.
+    /// The status line and headers, in lower case.
     pub(crate) head: String,
     pub(crate) body: String,
 }
 
-impl Answer {
+impl Response {
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
@@ -33,27 +33,27 @@ impl Answer {
     }
 }
 
-/// Asks, and reads to the end of the connection.
+/// Sends a request and reads the response.
 pub(crate) fn request(
     address: &str,
     method: &str,
     path: &str,
     headers: &str,
     body: &str,
-) -> Answer {
+) -> Response {
     let headers = format!("connection: close\r\n{headers}");
     let mut stream = open(address, method, path, &headers, body);
     let mut text = String::new();
     stream.read_to_string(&mut text).unwrap();
     let (head, body) = text.split_once("\r\n\r\n").unwrap();
-    Answer {
+    Response {
         status: head.split(' ').nth(1).unwrap().parse().unwrap(),
         head: format!("{}\r\n", head.to_ascii_lowercase()),
         body: body.to_owned(),
     }
 }
 
-/// Asks, and leaves the connection open. Each header ends with its line.
+/// Sends a request and returns the open connection. Each header ends with a line break.
 pub(crate) fn open(
     address: &str,
     method: &str,
@@ -62,7 +62,7 @@ pub(crate) fn open(
     body: &str,
 ) -> TcpStream {
     let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
     let host = match headers.contains("host: ") {
         true => String::new(),
         false => format!("host: {address}\r\n"),
@@ -76,13 +76,13 @@ pub(crate) fn open(
     stream
 }
 
-/// Reads until the connection has said this, and gives everything up to there.
-pub(crate) fn read_until(stream: &mut TcpStream, words: &str) -> String {
+/// Reads until the text contains this part.
+pub(crate) fn read_until(stream: &mut TcpStream, part: &str) -> String {
     let mut text = String::new();
-    while !text.contains(words) {
+    while !text.contains(part) {
         let mut buffer = [0; 1024];
         let count = stream.read(&mut buffer).unwrap();
-        assert!(count > 0, "{words} does not come: {text}");
+        assert!(count > 0, "the connection ended without {part}: {text}");
         text.push_str(&String::from_utf8_lossy(&buffer[..count]));
     }
     text

@@ -1,4 +1,4 @@
-//! The log: for programs it is JSON and nothing else, joined to answers by ids, and without secrets.
+//! The log: a JSON log is only JSON, its ids match the responses, and it contains no secrets.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use crate::server::Server;
 
 fn events(server: &Server) -> Vec<Value> {
     let parsed = |line: &String| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"));
-    let events: Vec<Value> = server.said().iter().map(parsed).collect();
+    let events: Vec<Value> = server.lines().iter().map(parsed).collect();
     assert!(events.iter().all(Value::is_object), "{events:?}");
     events
 }
@@ -20,7 +20,7 @@ fn about<'a>(events: &'a [Value], id: &str) -> Vec<&'a Value> {
 }
 
 #[test]
-fn a_log_for_programs_is_one_object_a_line_from_start_to_end() {
+fn every_line_of_a_json_log_is_an_object() {
     let folder = Folder::new();
     let token = folder.token("ann");
     assert!(!token.is_empty());
@@ -32,20 +32,20 @@ fn a_log_for_programs_is_one_object_a_line_from_start_to_end() {
         let flags = [&["--log-format", "json"], flags].concat();
         let mut server = Server::start(&folder, &flags);
         server.address = server.address.replace("0.0.0.0", "127.0.0.1");
-        server.stopped();
+        server.stop();
         let events = events(&server);
-        let said = |words: &str| {
-            let message = |event: &Value| event["message"].as_str().unwrap().contains(words);
-            events.iter().any(message)
+        let is_logged = |part: &str| {
+            let contains = |event: &Value| event["message"].as_str().unwrap().contains(part);
+            events.iter().any(contains)
         };
-        for words in ["listening", "stopping", "stopped"] {
-            assert_eq!(said(words), !is_quiet, "{flags:?} {words}: {events:?}");
+        for part in ["listening", "stopping", "stopped"] {
+            assert_eq!(is_logged(part), !is_quiet, "{flags:?} {part}: {events:?}");
         }
     }
 }
 
 #[test]
-fn the_private_cause_of_a_failure_has_the_id_the_caller_saw() {
+fn the_logged_cause_of_a_failure_has_the_id_of_the_response() {
     let folder = Folder::new();
     let mut server = Server::start(&folder, &["--log-format", "json"]);
     assert_eq!(server.order("before").status, 200);
@@ -61,7 +61,7 @@ fn the_private_cause_of_a_failure_has_the_id_the_caller_saw() {
     assert_eq!(failure["code"], "ERR_STORE_UNAVAILABLE");
     let id = failure["panpan"]["id"].as_str().unwrap();
     assert_eq!(answer.header("panpan-error-id"), Some(id));
-    server.stopped();
+    server.stop();
     let events = events(&server);
     let [cause, failed] = about(&events, id)[..] else {
         panic!("{events:?}");
@@ -74,7 +74,7 @@ fn the_private_cause_of_a_failure_has_the_id_the_caller_saw() {
 }
 
 #[test]
-fn secrets_are_in_no_answer_no_metric_and_no_line() {
+fn responses_metrics_and_the_log_contain_no_secrets() {
     let folder = Folder::new();
     let token = folder.token("ann");
     let secret = token.rsplit('_').next().unwrap();
@@ -99,10 +99,10 @@ fn secrets_are_in_no_answer_no_metric_and_no_line() {
     let path = format!("/errors/{token}?password=hunter2-zebra");
     seen.push_str(&server.get(&path).body);
     seen.push_str(&server.get("/metrics").body);
-    seen.push_str(&server.said().join("\n"));
+    seen.push_str(&server.lines().join("\n"));
     for planted in [secret, "hunter2-zebra"] {
-        let place = seen.find(planted);
-        let around = place.map(|at| &seen[at.saturating_sub(300)..at]);
+        let at = seen.find(planted);
+        let around = at.map(|at| &seen[at.saturating_sub(300)..at]);
         assert_eq!(around, None, "{planted}");
     }
     assert!(seen.contains("[REDACTED]"));

@@ -1,19 +1,18 @@
-//! `panpan serve` as the one who runs it meets it: a process with signals, sockets, files and a log.
+//! `panpan serve` as a process: start, errors, signals, files and the log.
 //!
-//! What the protocols answer is tested where they are; here it is that the process serves at all, refuses
-//! to with a sentence, and ends as it should. Signals are those of Unix.
+//! The protocols are tested in the surfaces crate. The tests use Unix signals.
 
 #![cfg(unix)]
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod access;
 mod clients;
-mod first;
+mod first_start;
+mod full_store;
 mod http;
 mod logs;
-mod offered;
+mod offered_operations;
 mod refusals;
-mod room;
 mod server;
 mod settings;
 mod sharing;
@@ -27,16 +26,16 @@ use std::time::{Duration, Instant};
 
 use server::Server;
 
-/// What is waited for comes much earlier; that it does not come at all is what this is for.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a test waits before it fails.
+const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// An empty folder that goes away with the test; one level below it data is kept.
+/// A temporary folder with a data folder in it.
 struct Folder(PathBuf);
 
 impl Folder {
     fn new() -> Self {
-        static MADE: AtomicUsize = AtomicUsize::new(0);
-        let number = MADE.fetch_add(1, Ordering::SeqCst);
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let number = COUNT.fetch_add(1, Ordering::SeqCst);
         let name = format!("panpan-serve-{}-{number}", std::process::id());
         let path = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&path).unwrap();
@@ -47,14 +46,14 @@ impl Folder {
         self.0.join("data")
     }
 
-    /// Writes a file and gives its path.
+    /// Writes a file and returns its path.
     fn file(&self, name: &str, text: &str) -> String {
         let path = self.0.join(name);
         std::fs::write(&path, text).unwrap();
         path.to_str().unwrap().to_owned()
     }
 
-    /// The program, started in this folder, with nothing of the environment but where data is kept.
+    /// The program in this folder, with an environment that contains only the data folder.
     fn panpan(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_panpan"));
         command
@@ -68,15 +67,15 @@ impl Folder {
         command
     }
 
-    /// Runs the program with these arguments to its end.
-    fn ran(&self, arguments: &[&str]) -> Output {
-        ran(&mut self.panpan(arguments))
+    /// Runs the program to its end.
+    fn run(&self, arguments: &[&str]) -> Output {
+        run(&mut self.panpan(arguments))
     }
 
-    /// Makes a token.
+    /// Creates a token.
     fn token(&self, name: &str) -> String {
-        let output = self.ran(&["token", "new", name]);
-        assert!(output.status.success(), "{}", talk(&output));
+        let output = self.run(&["token", "new", name]);
+        assert!(output.status.success(), "{}", stderr(&output));
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     }
 }
@@ -87,23 +86,23 @@ impl Drop for Folder {
     }
 }
 
-/// Runs a command to its end; one that begins to serve instead is ended with the test.
-fn ran(command: &mut Command) -> Output {
+/// Runs a command to its end; a command that serves instead is killed with the test.
+fn run(command: &mut Command) -> Output {
     let mut server = Server::of(command.spawn().unwrap(), "");
-    server.ended();
+    server.wait_for_end();
     server.output()
 }
 
-/// What a command that ended said to whoever ran it.
-fn talk(output: &Output) -> String {
+/// The stderr of a command that has ended.
+fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
-/// Waits until something is so.
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let begin = Instant::now();
-    while !is_so() {
-        assert!(begin.elapsed() < PATIENCE, "{what} does not come");
+/// Waits until a condition is true.
+fn until(what: &str, mut condition: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !condition() {
+        assert!(start.elapsed() < TIMEOUT, "timeout: {what}");
         std::thread::sleep(Duration::from_millis(10));
     }
 }

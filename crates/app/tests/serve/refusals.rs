@@ -1,15 +1,15 @@
-//! What keeps a server from starting: a plain sentence, a hint, exit 2.
+//! Why a server does not start: a message, a hint and exit code 2.
 
 use std::net::TcpListener;
 use std::process::{Command, Output};
 
-use crate::{Folder, ran, talk};
+use crate::{Folder, run, stderr};
 
-/// A certificate for this machine and its key, made for the test.
+/// Creates a certificate for localhost and its key.
 pub(crate) fn certificate(folder: &Folder, name: &str) -> (String, String) {
     let path = |end: &str| format!("{}/{name}.{end}.pem", folder.0.display());
     let (certificate, key) = (path("certificate"), path("key"));
-    let made = Command::new("openssl")
+    let created = Command::new("openssl")
         .args(["req", "-x509", "-newkey", "ec", "-nodes", "-days", "2"])
         .args([
             "-pkeyopt",
@@ -20,34 +20,34 @@ pub(crate) fn certificate(folder: &Folder, name: &str) -> (String, String) {
         .args(["-keyout", &key, "-out", &certificate])
         .output()
         .unwrap();
-    assert!(made.status.success(), "{made:?}");
+    assert!(created.status.success(), "{created:?}");
     (certificate, key)
 }
 
-fn refused(output: &Output, sentence: &str) {
-    let said = talk(output);
-    assert_eq!(output.status.code(), Some(2), "{said}");
+fn check_output(output: &Output, message: &str) {
+    let messages = stderr(output);
+    assert_eq!(output.status.code(), Some(2), "{messages}");
     assert!(output.stdout.is_empty());
-    assert!(said.contains(sentence), "{sentence}: {said}");
-    let hinted = said.contains("\nhint: ") || said.contains("\n  tip: ");
-    assert!(hinted, "{said}");
+    assert!(messages.contains(message), "{message}: {messages}");
+    let has_hint = messages.contains("\nhint: ") || messages.contains("\n  tip: ");
+    assert!(has_hint, "{messages}");
     assert!(
-        !said.contains("serves") && !said.contains("hunter2"),
-        "{said}"
+        !messages.contains("serves") && !messages.contains("hunter2"),
+        "{messages}"
     );
 }
 
-fn check(folder: &Folder, flags: &[&str], sentence: &str) {
+fn check(folder: &Folder, flags: &[&str], message: &str) {
     let arguments = [&["serve", "--listen", "127.0.0.1:0"], flags].concat();
-    refused(&folder.ran(&arguments), sentence);
+    check_output(&folder.run(&arguments), message);
 }
 
 #[test]
-fn an_address_that_cannot_be_listened_on_is_named() {
+fn an_address_that_cannot_be_used_is_reported() {
     let folder = Folder::new();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = taken.local_addr().unwrap();
-    for (address, sentence) in [
+    for (address, message) in [
         (
             taken.to_string(),
             format!("panpan: cannot serve: another program already listens on {taken}\n"),
@@ -64,17 +64,17 @@ fn an_address_that_cannot_be_listened_on_is_named() {
         check(
             &folder,
             &["--allow-anonymous", "--listen", &address],
-            &sentence,
+            &message,
         );
     }
 }
 
 #[test]
-fn a_store_that_cannot_be_opened_is_named() {
+fn a_store_that_cannot_be_opened_is_reported() {
     let folder = Folder::new();
     let text = folder.file("notes.txt", &"this is no database. ".repeat(50));
     let here = folder.0.to_str().unwrap();
-    for (store, sentence) in [
+    for (store, message) in [
         (format!("sqlite:{here}"), format!("{here} is a folder")),
         (
             format!("sqlite:{text}"),
@@ -89,17 +89,17 @@ fn a_store_that_cannot_be_opened_is_named() {
             "expected sqlite:PATH".to_owned(),
         ),
     ] {
-        check(&folder, &["--store", &store], &sentence);
+        check(&folder, &["--store", &store], &message);
     }
     let before = std::fs::read_to_string(&text).unwrap();
     assert!(
         before.starts_with("this is no database"),
-        "it is left as it was"
+        "the file is unchanged"
     );
 }
 
 #[test]
-fn a_data_folder_that_cannot_be_made_is_named_with_a_way_out() {
+fn a_data_folder_that_cannot_be_created_is_reported_with_a_hint() {
     let folder = Folder::new();
     folder.file("data", "a file, where a folder should be");
     check(
@@ -107,46 +107,46 @@ fn a_data_folder_that_cannot_be_made_is_named_with_a_way_out() {
         &[],
         "panpan: cannot serve: cannot open the store: ",
     );
-    let output = folder.ran(&["serve"]);
-    assert!(talk(&output).contains("hint: set PANPAN_DATA"));
-    let mut homeless = folder.panpan(&["serve", "--listen", "127.0.0.1:0"]);
-    let output = ran(homeless.env_remove("PANPAN_DATA"));
-    refused(&output, "there is no place to keep data");
+    let output = folder.run(&["serve"]);
+    assert!(stderr(&output).contains("hint: set PANPAN_DATA"));
+    let mut without_folder = folder.panpan(&["serve", "--listen", "127.0.0.1:0"]);
+    let output = run(without_folder.env_remove("PANPAN_DATA"));
+    check_output(&output, "no data folder");
 }
 
 #[test]
-fn a_word_that_is_misspelled_is_answered_with_the_nearest() {
+fn a_misspelled_argument_gets_a_suggestion() {
     let folder = Folder::new();
     check(&folder, &["--lisden", "x"], "'--listen'");
-    let output = folder.ran(&["serf"]);
-    refused(&output, "'serve'");
+    let output = folder.run(&["serf"]);
+    check_output(&output, "'serve'");
 }
 
 #[test]
-fn all_that_is_wrong_with_a_file_is_told_at_once_with_its_lines() {
+fn all_problems_of_the_file_are_reported_with_their_lines() {
     let folder = Folder::new();
     folder.file("panpan.toml", "drain_seconds = -1\n\n[limits]\nbtach = 3\n");
-    let told = [
+    let problems = [
         "panpan.toml:1:17: drain_seconds: expected a whole number from 0 to 3600, found -1\n",
-        "panpan.toml:4:1: limits.btach: there is no such setting; did you mean limits.batch?\n",
+        "panpan.toml:4:1: limits.btach: unknown setting; did you mean limits.batch?\n",
     ];
-    for sentence in told {
-        check(&folder, &[], sentence);
+    for problem in problems {
+        check(&folder, &[], problem);
     }
     check(
         &folder,
         &["--config", "nowhere.toml"],
-        "nowhere.toml: the file cannot be read",
+        "nowhere.toml: cannot read the file",
     );
 }
 
 #[test]
-fn tls_that_cannot_be_served_names_the_file() {
+fn invalid_tls_files_are_reported() {
     let folder = Folder::new();
     let (certificate, key) = self::certificate(&folder, "one");
     let (_, other_key) = self::certificate(&folder, "other");
     let empty = folder.file("empty.pem", "");
-    for (certificate, key, sentence) in [
+    for (certificate, key, message) in [
         (
             "nowhere.pem",
             &*key,
@@ -170,11 +170,11 @@ fn tls_that_cannot_be_served_names_the_file() {
         ),
     ] {
         let flags = ["--tls-certificate", certificate, "--tls-key", key];
-        check(&folder, &flags, &sentence);
+        check(&folder, &flags, &message);
     }
     check(
         &folder,
         &["--tls-key", &key],
-        "--tls-key: this means nothing without tls.certificate",
+        "--tls-key: requires tls.certificate as well",
     );
 }

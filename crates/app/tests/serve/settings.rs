@@ -1,10 +1,10 @@
-//! Where a setting comes from: the file, over it the environment, over that a flag.
+//! Flags override variables, and variables override the file.
 
 use crate::Folder;
 use crate::server::Server;
 
 #[test]
-fn the_environment_overrides_the_file_and_flags_override_both() {
+fn flags_override_variables_and_variables_override_the_file() {
     let folder = Folder::new();
     folder.file(
         "panpan.toml",
@@ -27,7 +27,7 @@ fn the_environment_overrides_the_file_and_flags_override_both() {
         let server = Server::run(&mut command);
         assert_eq!(server.order("k").status, 200);
         assert!(folder.0.join(used).exists(), "{variable:?} {flag:?}");
-        server.hear(&format!("sqlite:{used}"));
+        server.wait_for_line(&format!("sqlite:{used}"));
     }
     assert!(!folder.data().exists());
 }

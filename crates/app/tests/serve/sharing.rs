@@ -1,4 +1,4 @@
-//! What is in the store is there for whoever uses it, at once.
+//! Processes that share a store see each other's outcomes and tokens.
 
 use crate::Folder;
 use crate::server::Server;
@@ -6,7 +6,7 @@ use crate::server::Server;
 const ECHO: &str = r#"{"operation": "demo/echo", "input": {}}"#;
 
 #[test]
-fn a_call_through_one_server_is_replayed_by_another_on_the_same_data() {
+fn a_server_replays_an_outcome_that_another_server_recorded() {
     let folder = Folder::new();
     let servers = [Server::start(&folder, &[]), Server::start(&folder, &[])];
     for (key, first, second) in [("a", 0, 1), ("b", 1, 0)] {
@@ -19,13 +19,13 @@ fn a_call_through_one_server_is_replayed_by_another_on_the_same_data() {
 }
 
 #[test]
-fn a_token_works_when_it_is_made_and_no_more_when_it_is_revoked() {
+fn new_and_revoked_tokens_take_effect_at_once() {
     let folder = Folder::new();
     let server = Server::start(&folder, &[]);
     let token = folder.token("ann");
     let bearer = format!("authorization: Bearer {token}\r\n");
     assert_eq!(server.call(&bearer, ECHO).status, 200);
-    let revoked = folder.ran(&["token", "revoke", "ann"]);
+    let revoked = folder.run(&["token", "revoke", "ann"]);
     assert!(revoked.status.success(), "{revoked:?}");
     let answer = server.call(&bearer, ECHO);
     assert_eq!(answer.status, 401, "{answer:?}");

@@ -1,4 +1,4 @@
-//! Operations that come from descriptions of services and from MCP servers.
+//! Operations of described services and MCP servers.
 
 use std::fs;
 
@@ -9,25 +9,25 @@ use tokio::runtime::Runtime;
 use crate::server::Server;
 use crate::{Folder, until};
 
-/// A service that fails in every way, with its description in a folder.
+/// A service that fails in many ways, with its description in a folder.
 struct Faulty {
     service: Service,
     _runtime: Runtime,
 }
 
 impl Faulty {
-    fn described_in(folder: &Folder) -> Self {
+    fn in_folder(folder: &Folder) -> Self {
         let runtime = Runtime::new().unwrap();
         let service = runtime.block_on(Service::start()).unwrap();
         let this = Self {
             service,
             _runtime: runtime,
         };
-        this.describe(folder, |_| {});
+        this.write_description(folder, |_| {});
         this
     }
 
-    fn describe(&self, folder: &Folder, change: impl Fn(&mut Value)) {
+    fn write_description(&self, folder: &Folder, change: impl Fn(&mut Value)) {
         let mut document = self.service.document(Endpoint::Plain);
         change(&mut document);
         fs::write(folder.0.join("faulty.json"), document.to_string()).unwrap();
@@ -48,15 +48,15 @@ fn call(server: &Server, headers: &str, operation: &str, input: Value) -> Value 
 }
 
 #[test]
-fn a_service_is_served_from_its_description() {
+fn the_operations_of_a_service_are_served() {
     let folder = Folder::new();
-    let faulty = Faulty::described_in(&folder);
+    let faulty = Faulty::in_folder(&folder);
     let server = Server::start(&folder, &[&faulty.flag()]);
-    server.hear("stop with Ctrl-C");
+    server.wait_for_line("stop with Ctrl-C");
     assert!(
-        server.said().join("\n").contains("faulty: "),
+        server.lines().join("\n").contains("faulty: "),
         "{:?}",
-        server.said()
+        server.lines()
     );
     let failure = call(&server, "", "faulty/rate-limited-seconds", json!({}));
     assert_eq!(failure["code"], "HTTP_429");
@@ -66,11 +66,11 @@ fn a_service_is_served_from_its_description() {
 }
 
 #[test]
-fn a_description_of_a_server_that_may_not_be_reached_is_served_with_a_warning() {
+fn a_service_at_a_blocked_address_is_served_with_a_warning() {
     let folder = Folder::new();
-    let faulty = Faulty::described_in(&folder);
+    let faulty = Faulty::in_folder(&folder);
     let url = faulty.service.url(Endpoint::Plain);
-    faulty.describe(&folder, |document| {
+    faulty.write_description(&folder, |document| {
         document["servers"] = json!([{"url": url.to_string()}]);
     });
     for (flag, is_warned) in [
@@ -78,35 +78,35 @@ fn a_description_of_a_server_that_may_not_be_reached_is_served_with_a_warning() 
         (format!("--openapi=faulty.json@{url}"), false),
     ] {
         let server = Server::start(&folder, &[&flag]);
-        server.hear("stop with Ctrl-C");
-        let said = server.said().join("\n");
+        server.wait_for_line("stop with Ctrl-C");
+        let messages = server.lines().join("\n");
         let advice = format!("--openapi faulty=faulty.json@{url}");
-        assert_eq!(said.contains(&advice), is_warned, "{said}");
+        assert_eq!(messages.contains(&advice), is_warned, "{messages}");
     }
 }
 
 #[test]
-fn a_description_that_changes_is_served_as_it_is_then_and_a_broken_one_changes_nothing() {
+fn a_changed_description_is_reloaded_and_an_invalid_one_is_ignored() {
     let folder = Folder::new();
-    let faulty = Faulty::described_in(&folder);
+    let faulty = Faulty::in_folder(&folder);
     let server = Server::start(&folder, &[&faulty.flag()]);
     let code = || call(&server, "", "faulty/new-name", json!({}))["code"].clone();
     assert_eq!(code(), "NOT_FOUND");
-    faulty.describe(&folder, |document| {
+    faulty.write_description(&folder, |document| {
         document["paths"]["/fault/not-found"]["get"]["operationId"] = json!("new-name");
     });
-    server.hear("the sources were read again");
+    server.wait_for_line("sources reloaded");
     assert_eq!(code(), "HTTP_404");
     fs::write(folder.0.join("faulty.json"), "{").unwrap();
     server.signal("HUP");
-    server.hear("what was served before goes on");
+    server.wait_for_line("the previous operations stay");
     assert_eq!(code(), "HTTP_404");
 }
 
 #[test]
-fn secrets_come_from_the_environment_or_from_the_caller_and_stand_in_no_failure() {
+fn credentials_are_sent_to_the_service_and_redacted_in_failures() {
     let folder = Folder::new();
-    let faulty = Faulty::described_in(&folder);
+    let faulty = Faulty::in_folder(&folder);
     let url = faulty.service.url(Endpoint::Plain);
     let config = format!(
         "store = \"memory:\"\n[[openapi]]\nfile = \"faulty.json\"\nurl = \"{url}\"\n\
@@ -137,17 +137,17 @@ fn secrets_come_from_the_environment_or_from_the_caller_and_stand_in_no_failure(
     assert!(!failure.to_string().contains(panpan_faulty::CREDENTIAL));
 }
 
-/// How often the service was asked for this row.
-fn asked(faulty: &Faulty, slug: &str) -> u64 {
+/// How many requests the service got for this row.
+fn requests(faulty: &Faulty, slug: &str) -> u64 {
     faulty
         .service
         .calls(panpan_faulty::Row::of_slug(slug).unwrap())
 }
 
 #[test]
-fn calls_to_a_source_are_made_as_its_settings_say() {
+fn call_settings_of_a_source_are_applied() {
     let folder = Folder::new();
-    let faulty = Faulty::described_in(&folder);
+    let faulty = Faulty::in_folder(&folder);
     let url = faulty.service.url(Endpoint::Plain);
     let config = format!(
         "store = \"sqlite:panpan.db\"\n[[openapi]]\nfile = \"faulty.json\"\nurl = \"{url}\"\n\
@@ -161,7 +161,7 @@ fn calls_to_a_source_are_made_as_its_settings_say() {
         "faulty.overlay.yaml",
         "operations:\n- match: faulty/bad-gateway-read\n  retry: {max_retries: 2}\n",
     );
-    let watcher = folder.ran(&[
+    let watcher = folder.run(&[
         "token",
         "new",
         "olga",
@@ -179,11 +179,11 @@ fn calls_to_a_source_are_made_as_its_settings_say() {
         ("bad-gateway-read", 3),
     ] {
         call(&server, "", &format!("faulty/{slug}"), json!({}));
-        assert_eq!(asked(&faulty, slug), times, "{slug}");
+        assert_eq!(requests(&faulty, slug), times, "{slug}");
     }
     let silent = call(&server, "", "faulty/silence-read", json!({}));
     assert_eq!(silent["code"], "ERR_TIMEOUT", "{silent}");
-    // One that fails twice is refused; its neighbours are not.
+    // After two failures the circuit of this operation opens; other operations continue.
     let failure = call(&server, "", "faulty/server-error-read", json!({}));
     assert_eq!(failure["code"], "HTTP_500");
     let refused = call(&server, "", "faulty/server-error-read", json!({}));
@@ -191,9 +191,9 @@ fn calls_to_a_source_are_made_as_its_settings_say() {
     assert_eq!(refused["details"]["circuit"], "operation");
     assert_eq!(refused["details"]["operation"], "faulty/server-error-read");
     assert_eq!(refused["panpan"]["causes"][0]["code"], "HTTP_500");
-    assert_eq!(asked(&faulty, "server-error-read"), 2);
-    let neighbour = call(&server, "", "faulty/not-found", json!({}));
-    assert_eq!(neighbour["code"], "HTTP_404");
+    assert_eq!(requests(&faulty, "server-error-read"), 2);
+    let other = call(&server, "", "faulty/not-found", json!({}));
+    assert_eq!(other["code"], "HTTP_404");
     let line = "panpan_circuit_open{circuit=\"operation\",upstream=\"faulty\",\
                 operation=\"faulty/server-error-read\",state=\"open\"} 1";
     let metrics = server.get("/metrics").body;
@@ -207,7 +207,7 @@ fn calls_to_a_source_are_made_as_its_settings_say() {
 }
 
 #[test]
-fn settings_for_tools_of_an_mcp_server_are_used_and_those_for_none_are_told() {
+fn settings_for_unknown_tools_of_an_mcp_server_are_reported() {
     let folder = Folder::new();
     let program = env!("CARGO_BIN_EXE_panpan");
     let config = format!(
@@ -216,13 +216,16 @@ fn settings_for_tools_of_an_mcp_server_are_used_and_those_for_none_are_told() {
          [mcp_servers.operations.\"demo*wait\"]\ntimeout_ms = 100\nretry = \"off\"\n\
          [mcp_servers.operations.missing]\ntimeout_ms = 1\n"
     );
-    // The inner one would read the outer one's file, and serve no demonstration beside a server.
+    // Without its own file, the inner panpan would read panpan.toml and serve no demo operations.
     folder.file("panpan.toml", &config);
     folder.file("inner.toml", "");
     let server = Server::start(&folder, &[]);
-    server.hear("stop with Ctrl-C");
-    let said = server.said().join("\n");
-    assert!(said.contains("does not offer: inner/missing"), "{said}");
+    server.wait_for_line("stop with Ctrl-C");
+    let messages = server.lines().join("\n");
+    assert!(
+        messages.contains("does not have: inner/missing"),
+        "{messages}"
+    );
     let found = server.get("/search?query=wait&limit=20").body;
     let found: Value = serde_json::from_str(&found).unwrap();
     let names = found["operations"].as_array().unwrap().iter();
@@ -233,9 +236,9 @@ fn settings_for_tools_of_an_mcp_server_are_used_and_those_for_none_are_told() {
 }
 
 #[test]
-fn sources_that_cannot_be_used_are_refused_with_a_sentence() {
+fn an_invalid_source_is_reported() {
     let folder = Folder::new();
-    let _faulty = Faulty::described_in(&folder);
+    let _faulty = Faulty::in_folder(&folder);
     let write = |name: &str, text: &str| fs::write(folder.0.join(name), text).unwrap();
     write("old.json", r#"{"swagger": "2.0", "paths": {}}"#);
     write(
@@ -243,51 +246,51 @@ fn sources_that_cannot_be_used_are_refused_with_a_sentence() {
         r#"{"operations": [{"match": "nobody/*", "hide": true}]}"#,
     );
     write(
-        "idle.toml",
+        "unmatched.toml",
         "[[openapi]]\nfile = \"faulty.json\"\n[openapi.operations.nothing]\nretry = \"off\"\n",
     );
-    for (flags, said) in [
-        (&["--openapi=none.json"][..], "none.json: cannot be read"),
+    for (flags, message) in [
+        (&["--openapi=none.json"][..], "cannot read none.json"),
         (&["--openapi=old.json"], "2.0"),
         (
             &["--openapi=faulty.json@https://"],
-            "expected files and addresses",
+            "expected [NAME=]FILE[@URL]",
         ),
         (
             &["--openapi=faulty.json@https://me:hunter2@api.example.com"],
-            "expected files and addresses",
+            "expected [NAME=]FILE[@URL]",
         ),
         (
             &["--openapi=faulty.json", "--overlay=overlay.json"],
             "nobody/*",
         ),
-        (&["--config=idle.toml"], "faulty/nothing"),
+        (&["--config=unmatched.toml"], "faulty/nothing"),
         (&["--enable=http/cal"], "http/cal"),
         (&["--allow-host=10.0.0.0/99"], "expected hosts"),
-        (&["--mcp=ftp://a"], "expected addresses"),
-        (&["--mcp-stdio=a 'b"], "expected commands"),
+        (&["--mcp=ftp://a"], "expected [NAME=]URL"),
+        (&["--mcp-stdio=a 'b"], "expected [NAME=]COMMAND"),
     ] {
         let listen = ["serve", "--listen", "127.0.0.1:0"];
         let output = folder.panpan(&[&listen, flags].concat()).output().unwrap();
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{flags:?}: {told}");
-        assert!(told.contains(said), "{flags:?}: {told}");
-        assert!(told.contains("cannot serve"), "{flags:?}: {told}");
-        assert!(!told.contains("hunter2"), "{flags:?}: {told}");
+        let messages = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{flags:?}: {messages}");
+        assert!(messages.contains(message), "{flags:?}: {messages}");
+        assert!(messages.contains("cannot serve"), "{flags:?}: {messages}");
+        assert!(!messages.contains("hunter2"), "{flags:?}: {messages}");
     }
 }
 
 #[test]
-fn the_tools_of_an_mcp_server_are_operations_and_fail_as_they_do_there() {
+fn failures_of_mcp_tools_are_passed_on_unchanged() {
     let folder = Folder::new();
     let inner = format!(
         "--mcp-stdio=inner='{}' mcp --store memory:",
         env!("CARGO_BIN_EXE_panpan")
     );
     let server = Server::start(&folder, &[&inner, "--demo"]);
-    server.hear("stop with Ctrl-C");
-    let said = server.said().join("\n");
-    assert!(said.contains("inner: "), "{said}");
+    server.wait_for_line("stop with Ctrl-C");
+    let messages = server.lines().join("\n");
+    assert!(messages.contains("inner: "), "{messages}");
     let found = server.get("/search?query=divide&limit=5").body;
     let found: Value = serde_json::from_str(&found).unwrap();
     let names = found["operations"].as_array().unwrap().iter();
@@ -297,16 +300,16 @@ fn the_tools_of_an_mcp_server_are_operations_and_fail_as_they_do_there() {
         .unwrap()
         .to_owned();
     let input = json!({"dividend": 1, "divisor": 0});
-    let there = call(&server, "", &divide, input.clone());
-    let here = call(&server, "", "demo/divide", input);
+    let inner = call(&server, "", &divide, input.clone());
+    let outer = call(&server, "", "demo/divide", input);
     for part in ["code", "message", "retryable", "details"] {
-        assert_eq!(there[part], here[part], "{part}: {there}");
+        assert_eq!(inner[part], outer[part], "{part}: {inner}");
     }
-    assert_eq!(there["panpan"]["recovery"], here["panpan"]["recovery"]);
+    assert_eq!(inner["panpan"]["recovery"], outer["panpan"]["recovery"]);
 }
 
 #[test]
-fn of_two_mcp_servers_with_one_name_for_their_tools_the_second_is_left_out_and_told() {
+fn a_second_mcp_server_with_the_same_tool_names_is_not_served() {
     let folder = Folder::new();
     let program = env!("CARGO_BIN_EXE_panpan");
     let server = |namespace: &str, names: &str| {
@@ -319,9 +322,10 @@ fn of_two_mcp_servers_with_one_name_for_their_tools_the_second_is_left_out_and_t
         let config = server("one", "own") + &server("two", second);
         fs::write(folder.0.join("two.toml"), config).unwrap();
         let server = Server::start(&folder, &["--config=two.toml"]);
-        server.hear("stop with Ctrl-C");
-        let said = server.said().join("\n");
-        assert_eq!(!said.contains("names = \"prefixed\""), is_served, "{said}");
+        server.wait_for_line("stop with Ctrl-C");
+        let messages = server.lines().join("\n");
+        let has_advice = messages.contains("names = \"prefixed\"");
+        assert_eq!(!has_advice, is_served, "{messages}");
         let found = server.get("/search?query=divide&limit=5").body;
         assert!(found.contains("one/"), "{found}");
         assert_eq!(found.contains("two/"), is_served, "{found}");
@@ -329,35 +333,35 @@ fn of_two_mcp_servers_with_one_name_for_their_tools_the_second_is_left_out_and_t
 }
 
 #[test]
-fn an_mcp_server_that_contradicts_another_is_left_out_and_told() {
+fn a_second_mcp_server_with_the_same_namespace_is_not_served() {
     let folder = Folder::new();
     let inner = format!(
         "--mcp-stdio=inner='{}' mcp --store memory:",
         env!("CARGO_BIN_EXE_panpan")
     );
     let server = Server::start(&folder, &[&inner, &inner]);
-    server.hear("stop with Ctrl-C");
-    let said = server.said().join("\n");
+    server.wait_for_line("stop with Ctrl-C");
+    let messages = server.lines().join("\n");
     assert!(
-        said.contains("the tools of the MCP server inner cannot be served"),
-        "{said}"
+        messages.contains("cannot serve the tools of MCP server inner"),
+        "{messages}"
     );
     let found = server.get("/search?query=divide&limit=5").body;
     assert!(found.contains("inner/"), "{found}");
 }
 
 #[test]
-fn an_mcp_server_that_is_not_there_keeps_nobody_waiting() {
+fn an_unavailable_mcp_server_does_not_delay_the_start() {
     let folder = Folder::new();
     let server = Server::start(&folder, &["--mcp-stdio=gone=no-such-program"]);
-    server.hear("gone: an MCP server that is not there yet");
+    server.wait_for_line("gone: MCP server unavailable");
     assert_eq!(server.get("/readyz").status, 200);
 }
 
 #[test]
-fn the_scopes_of_a_source_are_needed_for_all_of_it() {
+fn all_operations_of_a_source_require_its_scopes() {
     let folder = Folder::new();
-    let faulty = Faulty::described_in(&folder);
+    let faulty = Faulty::in_folder(&folder);
     let url = faulty.service.url(Endpoint::Plain);
     let program = env!("CARGO_BIN_EXE_panpan");
     let config = format!(
@@ -367,7 +371,7 @@ fn the_scopes_of_a_source_are_needed_for_all_of_it() {
          command = ['{program}', \"mcp\", \"--store\", \"memory:\"]\n\
          directory = \"elsewhere\"\n"
     );
-    // The inner one would read the file and start another.
+    // In this folder, the inner panpan would read panpan.toml and start another panpan.
     fs::create_dir(folder.0.join("elsewhere")).unwrap();
     fs::write(folder.0.join("panpan.toml"), config).unwrap();
     let token = |scope: &str| {
@@ -385,15 +389,15 @@ fn the_scopes_of_a_source_are_needed_for_all_of_it() {
     };
     let (faulty_token, inner_token) = (token("faulty:call"), token("inner:call"));
     let server = Server::run(&mut folder.panpan(&["serve", "--listen", "127.0.0.1:0"]));
-    server.hear("stop with Ctrl-C");
-    for (operation, may, may_not) in [
+    server.wait_for_line("stop with Ctrl-C");
+    for (operation, allowed, denied) in [
         ("faulty/echo", &faulty_token, &inner_token),
         ("inner/demo__echo", &inner_token, &faulty_token),
     ] {
         let bearer = |token: &str| format!("Authorization: Bearer {token}\r\n");
         for (headers, code) in [
-            (bearer(may), Value::Null),
-            (bearer(may_not), json!("FORBIDDEN")),
+            (bearer(allowed), Value::Null),
+            (bearer(denied), json!("FORBIDDEN")),
             (String::new(), json!("FORBIDDEN")),
         ] {
             let input = json!({"text": "hi"});
@@ -410,20 +414,20 @@ fn the_scopes_of_a_source_are_needed_for_all_of_it() {
 }
 
 #[test]
-fn what_is_wrong_with_a_source_is_told_with_advice_by_every_command_that_serves() {
+fn serve_and_mcp_report_an_invalid_source_with_a_hint() {
     let folder = Folder::new();
-    let _faulty = Faulty::described_in(&folder);
+    let _faulty = Faulty::in_folder(&folder);
     let secret =
         "[[openapi]]\nfile = \"faulty.json\"\ncredentials = { token = { env = \"NOWHERE\" } }\n";
     let config = folder.file("secret.toml", secret);
     let overlay = folder.file("overlay.toml", "[[operations]]\nmatch = \"nobody/*\"\n");
     let config = format!("--config={config}");
     let overlay = format!("--overlay={overlay}");
-    for (flags, said, hint) in [
+    for (flags, message, hint) in [
         (
             &["--openapi=none.json"][..],
-            "none.json: cannot be read",
-            "name a file you may read",
+            "cannot read none.json",
+            "name a file that you may read",
         ),
         (
             &[config.as_str()],
@@ -433,30 +437,33 @@ fn what_is_wrong_with_a_source_is_told_with_advice_by_every_command_that_serves(
         (
             &["--openapi=faulty.json", &overlay],
             "nobody/*",
-            "shows which operations there are",
+            "lists the operations",
         ),
         (
             &["--openapi=a=faulty.json", "--openapi=a=faulty.json"],
-            "contradict each other",
-            "need other namespaces",
+            "operations conflict",
+            "need different namespaces",
         ),
     ] {
-        for (command, refusal) in [("serve", "cannot serve: "), ("mcp", "cannot serve MCP: ")] {
-            let output = folder.ran(&[&[command], flags].concat());
-            let told = crate::talk(&output);
-            assert_eq!(output.status.code(), Some(2), "{command}: {told}");
-            for part in [refusal, said, hint] {
-                assert!(told.contains(part), "{command} {flags:?}: {part}: {told}");
+        for (command, error) in [("serve", "cannot serve: "), ("mcp", "cannot serve MCP: ")] {
+            let output = folder.run(&[&[command], flags].concat());
+            let messages = crate::stderr(&output);
+            assert_eq!(output.status.code(), Some(2), "{command}: {messages}");
+            for part in [error, message, hint] {
+                assert!(
+                    messages.contains(part),
+                    "{command} {flags:?}: {part}: {messages}"
+                );
             }
         }
     }
 }
 
 #[test]
-fn a_header_the_operator_gives_is_asked_of_nobody() {
+fn a_configured_header_is_not_part_of_the_input() {
     let folder = Folder::new();
-    let faulty = Faulty::described_in(&folder);
-    faulty.describe(&folder, |document| {
+    let faulty = Faulty::in_folder(&folder);
+    faulty.write_description(&folder, |document| {
         let tenant = json!({"name": "X-Tenant", "in": "header", "required": true, "schema": {"type": "string"}});
         document["paths"]["/echo"]["get"]["parameters"] = json!([tenant]);
     });
@@ -464,7 +471,7 @@ fn a_header_the_operator_gives_is_asked_of_nobody() {
     let without =
         format!("store = \"memory:\"\n[[openapi]]\nfile = \"faulty.json\"\nurl = \"{url}\"\n");
     let with = format!("{without}headers = {{ x-tenant = \"acme\" }}\n");
-    for (config, code, known) in [
+    for (config, code, in_schema) in [
         (with, Value::Null, false),
         (without, json!("INVALID_INPUT"), true),
     ] {
@@ -474,18 +481,18 @@ fn a_header_the_operator_gives_is_asked_of_nobody() {
         assert_eq!(answer["code"], code, "{answer}");
         assert_eq!(
             answer["output"].to_string().contains("acme"),
-            !known,
+            !in_schema,
             "{answer}"
         );
         let schema = server.get("/schema?name=faulty/echo").body;
         let schema: Value = serde_json::from_str(&schema).unwrap();
         let input = schema["input_schema"].to_string();
-        assert_eq!(input.contains("Tenant"), known, "{input}");
+        assert_eq!(input.contains("Tenant"), in_schema, "{input}");
     }
 }
 
 #[test]
-fn a_panpan_that_names_itself_starts_a_few_and_no_more() {
+fn a_panpan_that_starts_itself_stops_at_a_depth_limit() {
     let folder = Folder::new();
     let program = env!("CARGO_BIN_EXE_panpan");
     let config = format!(
@@ -493,17 +500,17 @@ fn a_panpan_that_names_itself_starts_a_few_and_no_more() {
     );
     fs::write(folder.0.join("panpan.toml"), config).unwrap();
     let server = Server::start(&folder, &[]);
-    // Each is there before the one behind it is.
+    // Each panpan is available before the one behind it.
     let finds = |name| server.get("/search?limit=200").body.contains(name);
     until("the fourth panpan", || finds("me/me__me__me__demo__echo"));
     assert!(!finds("me/me__me__me__me__"));
-    // The innermost says why; those in between keep to themselves what their servers say.
+    // Only the innermost panpan reports the reason.
     let mut innermost = folder.panpan(&["serve", "--listen", "127.0.0.1:0"]);
     let innermost = Server::run(innermost.env("PANPAN_DEPTH", "4"));
-    innermost.hear("limit of 4 nested panpans reached");
+    innermost.wait_for_line("limit of 4 nested panpans reached");
 }
 
-/// An MCP server whose only tool answers with a number that JSON does not have.
+/// An MCP server whose only tool returns NaN, which is not valid JSON.
 const UNREADABLE: &str = r#"
 import json, sys
 for line in sys.stdin:
@@ -523,12 +530,12 @@ for line in sys.stdin:
 "#;
 
 #[test]
-fn an_answer_that_cannot_be_read_is_a_failure_at_once() {
+fn an_unreadable_response_is_a_failure_at_once() {
     let folder = Folder::new();
     folder.file("unreadable.py", UNREADABLE);
     let server = Server::start(&folder, &["--mcp-stdio", "s=python3 unreadable.py"]);
     let answer = server.call("", r#"{"operation": "s/measure", "input": {}}"#);
-    // What waits for the timeout is ERR_TIMEOUT.
+    // Waiting for the timeout would give ERR_TIMEOUT.
     assert_eq!(
         answer.json()["code"],
         "ERR_HTTP_502_BAD_GATEWAY",

@@ -1,9 +1,9 @@
-//! How a server ends: asked once it lets calls end, asked twice it does not, killed it loses nothing.
+//! The shutdown of a server: the first signal drains, the second exits at once, and SIGKILL loses no outcome.
 
 use std::process::Stdio;
 use std::thread;
 
-use crate::http::{self, Answer};
+use crate::http::{self, Response};
 use crate::server::Server;
 use crate::{Folder, until};
 
@@ -11,71 +11,71 @@ fn wait_call(ms: u64, key: &str) -> String {
     format!(r#"{{"operation": "demo/wait", "input": {{"ms": {ms}}}, "idempotency_key": "{key}"}}"#)
 }
 
-/// Begins a call that takes a while, and comes back when the server has it.
-fn begin(server: &Server, ms: u64) -> thread::JoinHandle<Answer> {
+/// Starts a slow call and waits until it is in flight.
+fn start_call(server: &Server, ms: u64) -> thread::JoinHandle<Response> {
     let address = server.address.clone();
     let body = format!(r#"{{"operation": "demo/wait", "input": {{"ms": {ms}}}}}"#);
-    let asking = thread::spawn(move || http::request(&address, "POST", "/call", "", &body));
+    let call = thread::spawn(move || http::request(&address, "POST", "/call", "", &body));
     server.until_running(1);
-    asking
+    call
 }
 
 #[test]
-fn calls_under_way_are_answered_before_the_server_ends() {
+fn calls_in_flight_are_answered_before_the_server_ends() {
     for signal in ["TERM", "INT"] {
         let folder = Folder::new();
         let mut server = Server::start(&folder, &[]);
-        let asking = begin(&server, 1000);
+        let call = start_call(&server, 1000);
         server.signal(signal);
-        let answer = asking.join().unwrap();
+        let answer = call.join().unwrap();
         assert_eq!(answer.status, 200, "{signal}: {answer:?}");
         assert_eq!(answer.json()["output"]["waited_ms"], 1000);
-        assert_eq!(server.ended(), Some(0), "{signal}");
-        server.hear("stopping");
-        server.hear("stopped");
+        assert_eq!(server.wait_for_end(), Some(0), "{signal}");
+        server.wait_for_line("stopping");
+        server.wait_for_line("stopped");
     }
 }
 
 #[test]
-fn a_second_signal_stops_at_once() {
+fn the_second_signal_stops_at_once() {
     let folder = Folder::new();
     let mut server = Server::start(&folder, &[]);
     let body = r#"{"operation": "demo/wait", "input": {"ms": 600000}}"#;
-    let _asked = http::open(&server.address, "POST", "/call", "", body);
+    let _call = http::open(&server.address, "POST", "/call", "", body);
     server.until_running(1);
     server.signal("TERM");
-    server.hear("stopping");
+    server.wait_for_line("stopping");
     server.signal("INT");
-    assert_eq!(server.ended(), Some(130));
-    server.hear("stopped at once");
+    assert_eq!(server.wait_for_end(), Some(130));
+    server.wait_for_line("stopped at once");
 }
 
 #[test]
-fn calls_that_take_longer_than_the_time_for_it_are_cut_off() {
+fn calls_that_exceed_the_drain_time_are_cut_off() {
     let folder = Folder::new();
     folder.file("panpan.toml", "drain_seconds = 1");
     let mut server = Server::start(&folder, &[]);
-    let _asked = [
+    let _calls = [
         wait_call(600_000, "k"),
         r#"{"operation": "demo/wait", "input": {"ms": 600000}}"#.to_owned(),
     ]
     .map(|body| http::open(&server.address, "POST", "/call", "", &body));
     server.until_running(2);
     server.signal("TERM");
-    assert_eq!(server.ended(), Some(0));
-    server.hear("2 connections were still open after 1 s");
-    server.hear("calls with an idempotency key still ran");
+    assert_eq!(server.wait_for_end(), Some(0));
+    server.wait_for_line("2 connections were still open after 1 s");
+    server.wait_for_line("calls with an idempotency key were still running");
 }
 
 #[test]
-fn work_with_a_key_whose_caller_left_is_recorded_before_the_server_ends() {
+fn a_keyed_call_whose_caller_left_is_recorded_before_the_server_ends() {
     let folder = Folder::new();
     let mut server = Server::start(&folder, &[]);
     let body = wait_call(1000, "k");
-    let asked = http::open(&server.address, "POST", "/call", "", &body);
+    let call = http::open(&server.address, "POST", "/call", "", &body);
     server.until_running(1);
-    drop(asked);
-    server.stopped();
+    drop(call);
+    server.stop();
     let server = Server::start(&folder, &[]);
     let answer = server.call("", &body);
     assert!(answer.is_replayed(), "{answer:?}");
@@ -87,7 +87,7 @@ fn an_outcome_with_a_key_survives_a_restart() {
     let mut server = Server::start(&folder, &[]);
     let first = server.order("k");
     assert!(first.status == 200 && !first.is_replayed(), "{first:?}");
-    server.stopped();
+    server.stop();
     let mut server = Server::start(&folder, &[]);
     let second = server.order("k");
     assert!(second.is_replayed(), "{second:?}");
@@ -95,7 +95,7 @@ fn an_outcome_with_a_key_survives_a_restart() {
 
     let third = server.order("another");
     server.signal("KILL");
-    assert_eq!(server.ended(), None);
+    assert_eq!(server.wait_for_end(), None);
     let server = Server::start(&folder, &[]);
     for (key, before) in [("k", &first), ("another", &third)] {
         let again = server.order(key);
@@ -104,14 +104,14 @@ fn an_outcome_with_a_key_survives_a_restart() {
     }
 }
 
-/// An MCP server that ignores the end of its input, and starts a process of its own session that does too.
+/// An MCP server that ignores the end of its input and starts another process in its own session.
 const STUBBORN: &str = r#"
 import json, os, subprocess, sys, time
 blocked = [line for line in open("/proc/self/status") if line.startswith("SigBlk")][0].split()[1]
 assert int(blocked, 16) == 0, blocked
-own = subprocess.Popen(["sh", "-c", "trap '' HUP INT TERM; sleep 600"], start_new_session=True)
+other = subprocess.Popen(["sh", "-c", "trap '' HUP INT TERM; sleep 600"], start_new_session=True)
 with open("pids.tmp", "w") as pids:
-    pids.write(f"{os.getpid()} {own.pid}")
+    pids.write(f"{os.getpid()} {other.pid}")
 os.rename("pids.tmp", "pids")
 for line in sys.stdin:
     asked = json.loads(line)
@@ -128,7 +128,7 @@ time.sleep(600)
 "#;
 
 #[test]
-fn what_an_mcp_server_started_ends_with_the_program_even_when_that_is_killed() {
+fn processes_of_an_mcp_server_end_with_panpan_even_after_sigkill() {
     for signal in ["TERM", "KILL"] {
         let folder = Folder::new();
         folder.file("stubborn.py", STUBBORN);
@@ -140,7 +140,7 @@ fn what_an_mcp_server_started_ends_with_the_program_even_when_that_is_killed() {
         };
         assert!(pids.split(' ').all(runs), "{pids}");
         server.signal(signal);
-        server.ended();
+        server.wait_for_end();
         until("the end of what the server started", || {
             !pids.split(' ').any(runs)
         });
@@ -148,13 +148,13 @@ fn what_an_mcp_server_started_ends_with_the_program_even_when_that_is_killed() {
 }
 
 #[test]
-fn a_server_whose_stderr_nobody_reads_any_more_goes_on() {
+fn a_closed_stderr_does_not_stop_a_server() {
     use std::io::{BufRead, BufReader};
     let folder = Folder::new();
     let mut command = folder.panpan(&["serve", "--listen", "127.0.0.1:0"]);
     let mut child = command.spawn().unwrap();
     let mut line = String::new();
-    // The pipe is closed when the first line was read.
+    // Closes the pipe after the first line.
     let read = BufReader::new(child.stderr.take().unwrap()).read_line(&mut line);
     read.unwrap();
     let mut server = Server::of(child, &line);
@@ -162,18 +162,18 @@ fn a_server_whose_stderr_nobody_reads_any_more_goes_on() {
     for _ in 0..2 {
         assert_eq!(server.call("", body).json()["code"], "ERR_TIMEOUT");
     }
-    server.stopped();
+    server.stop();
 }
 
-/// The process of an MCP server that neither says anything nor minds that nobody listens.
-struct Deaf(String);
+/// The process id of an MCP server that writes nothing and ignores the end of its input.
+struct SilentServer(String);
 
-impl Deaf {
+impl SilentServer {
     const SCRIPT: &str = "echo $$ > pid.new; mv pid.new pid; sleep 600; :";
 
-    /// A program that waits for such a server, and the server.
-    fn awaited_by(folder: &Folder, command: &str) -> (Server, Self) {
-        let flag = format!("--mcp-stdio=deaf=sh -c '{}'", Self::SCRIPT);
+    /// Starts panpan with such a server.
+    fn behind(folder: &Folder, command: &str) -> (Server, Self) {
+        let flag = format!("--mcp-stdio=silent=sh -c '{}'", Self::SCRIPT);
         let mut started = folder.panpan(&[command, "--store=memory:", &flag]);
         let server = Server::of(started.stdin(Stdio::piped()).spawn().unwrap(), "");
         let pid = folder.0.join("pid");
@@ -191,21 +191,22 @@ impl Deaf {
 }
 
 #[test]
-fn a_server_that_waits_for_an_mcp_server_stops_when_it_is_asked_to() {
+fn a_signal_stops_a_server_that_waits_for_an_mcp_server() {
     let folder = Folder::new();
-    let (mut server, deaf) = Deaf::awaited_by(&folder, "serve");
+    let (mut server, silent) = SilentServer::behind(&folder, "serve");
     server.signal("TERM");
-    assert_eq!(server.ended(), Some(0));
-    let said = String::from_utf8(server.output().stderr).unwrap();
-    assert!(said.contains("stopped before it served anything"), "{said}");
-    deaf.until_ended();
+    assert_eq!(server.wait_for_end(), Some(0));
+    let messages = String::from_utf8(server.output().stderr).unwrap();
+    let stopped = "stopped before the server was ready";
+    assert!(messages.contains(stopped), "{messages}");
+    silent.until_ended();
 }
 
 #[test]
-fn an_mcp_server_that_does_not_mind_its_end_is_ended_by_who_leaves_at_once() {
+fn a_signal_to_panpan_mcp_kills_an_mcp_server_that_ignores_the_end_of_its_input() {
     let folder = Folder::new();
-    let (mut program, deaf) = Deaf::awaited_by(&folder, "mcp");
+    let (mut program, silent) = SilentServer::behind(&folder, "mcp");
     program.signal("TERM");
-    assert_eq!(program.ended(), Some(130));
-    deaf.until_ended();
+    assert_eq!(program.wait_for_end(), Some(130));
+    silent.until_ended();
 }

@@ -1,4 +1,4 @@
-//! The input of a call as people write it: one JSON document, a file, standard input, or pairs.
+//! The input of a call: one JSON document, a file, stdin, or members as pairs.
 
 use std::fs::File;
 use std::io::Read;
@@ -11,10 +11,9 @@ use serde_json::{Map, Value};
 use super::super::error::Hinted;
 use super::pairs;
 
-/// What the arguments of the input look like.
-const FORMS: &str = "write one JSON document, @FILE, - for standard input, or members as KEY=VALUE";
+const FORMS_HINT: &str = "write one JSON document, @FILE, - for stdin, or members as KEY=VALUE";
 
-/// What one argument is meant as.
+/// The form of one argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form<'a> {
     Stdin,
@@ -29,23 +28,23 @@ pub(super) fn read(arguments: &[String], stdin: impl Read) -> anyhow::Result<Val
     let forms = forms.collect::<Result<Vec<_>, _>>()?;
     match forms.as_slice() {
         [] => Ok(Value::Object(Map::new())),
-        [Form::Stdin] => whole(stdin, "standard input"),
+        [Form::Stdin] => read_document(stdin, "stdin"),
         [Form::File(path)] => {
             let file = File::open(path).with_context(|| {
-                let hint = "the input after @ is the name of a file with one JSON document";
+                let hint = "write @ and the name of a file with one JSON document";
                 Hinted::new(format!("cannot open {path:?}"), hint)
             })?;
-            whole(file, &format!("{path:?}"))
+            read_document(file, &format!("{path:?}"))
         }
         [Form::Document(text)] => {
-            document(text.as_bytes()).map_err(|error| refused("the input", &error).into())
+            parse(text.as_bytes()).map_err(|error| invalid("the input", &error).into())
         }
-        forms => Ok(pairs::object(together(forms, arguments)?)?),
+        forms => Ok(pairs::object(only_pairs(forms, arguments)?)?),
     }
 }
 
-/// What an argument is meant as, by how it begins: whatever looks like JSON is not a pair, though it may
-/// hold an equals sign.
+/// The form of an argument, by its first character: an argument that looks like JSON is not a pair, even with an
+/// equals sign.
 fn form(argument: &str) -> Result<Form<'_>, Hinted> {
     if argument == "-" {
         return Ok(Form::Stdin);
@@ -60,14 +59,14 @@ fn form(argument: &str) -> Result<Form<'_>, Hinted> {
         Some((key, value)) => Ok(Form::Pair(key, value)),
         None if read::document(argument.as_bytes()).is_ok() => Ok(Form::Document(argument)),
         None => {
-            let message = format!("{argument:?} is neither JSON nor a member such as name=value");
-            Err(Hinted::new(message, FORMS))
+            let message = format!("{argument:?} is neither JSON nor a member such as KEY=VALUE");
+            Err(Hinted::new(message, FORMS_HINT))
         }
     }
 }
 
-/// Several arguments have to be pairs, all of them.
-fn together<'a>(
+/// Several arguments have to be pairs.
+fn only_pairs<'a>(
     forms: &[Form<'a>],
     arguments: &[String],
 ) -> Result<Vec<(&'a str, &'a str)>, Hinted> {
@@ -75,33 +74,34 @@ fn together<'a>(
         if let Form::Pair(key, value) = form {
             return Ok((*key, *value));
         }
-        let message = format!("{argument:?} is a whole input, and there are other arguments");
-        let hint = "give that one alone, or every member as KEY=VALUE";
+        let message =
+            format!("{argument:?} is a complete input and cannot be combined with other arguments");
+        let hint = "pass only that argument, or every member as KEY=VALUE";
         Err(Hinted::new(message, hint))
     });
     pairs.collect()
 }
 
-fn whole(from: impl Read, name: &str) -> anyhow::Result<Value> {
+fn read_document(from: impl Read, name: &str) -> anyhow::Result<Value> {
     let mut bytes = Vec::new();
-    // One byte more than is read at most, so that a larger document is noticed and refused.
+    // One byte beyond the limit, so that a larger document is noticed.
     let limit = u64::try_from(DOCUMENT_BYTES_LIMIT)?.saturating_add(1);
     let read = from.take(limit).read_to_end(&mut bytes);
     read.with_context(|| format!("cannot read {name}"))?;
     if bytes.trim_ascii().is_empty() {
-        let message = format!("there is nothing in {name}");
-        return Err(Hinted::new(message, "give it one JSON document, such as {}").into());
+        let message = format!("{name} is empty");
+        return Err(Hinted::new(message, "write one JSON document into it, such as {}").into());
     }
-    document(&bytes).map_err(|error| refused(name, &error).into())
+    parse(&bytes).map_err(|error| invalid(name, &error).into())
 }
 
-fn document(bytes: &[u8]) -> Result<Value, ReadError> {
+fn parse(bytes: &[u8]) -> Result<Value, ReadError> {
     read::request_as(bytes, DOCUMENT_BYTES_LIMIT, PhantomData::<Value>)
 }
 
-fn refused(name: &str, error: &ReadError) -> Hinted {
-    let message = format!("{name} cannot be used: {error}");
-    Hinted::new(message, "give one complete JSON document")
+fn invalid(name: &str, error: &ReadError) -> Hinted {
+    let message = format!("cannot read {name}: {error}");
+    Hinted::new(message, "write one complete JSON document")
 }
 
 #[cfg(test)]
@@ -147,44 +147,40 @@ mod tests {
     }
 
     #[test]
-    fn input_in_no_form_is_refused_with_what_to_write() {
-        for (arguments, stdin, said) in [
+    fn invalid_input_is_refused_with_the_reason() {
+        for (arguments, stdin, message) in [
             (&["hello"][..], "", "\"hello\" is neither JSON nor a member"),
             (&["a=1", "hello"], "", "\"hello\" is neither JSON"),
-            (&["a=1", "{}"], "", "\"{}\" is a whole input"),
-            (&["-", "a=1"], "", "\"-\" is a whole input"),
-            (&["@x", "@y"], "", "\"@x\" is a whole input"),
+            (&["a=1", "{}"], "", "\"{}\" is a complete input"),
+            (&["-", "a=1"], "", "\"-\" is a complete input"),
+            (&["@x", "@y"], "", "\"@x\" is a complete input"),
             (
                 &["{\"a\": }"],
                 "",
-                "the input cannot be used: not valid JSON: expected value (line 1, column 7)",
+                "cannot read the input: not valid JSON: expected value (line 1, column 7)",
             ),
-            (&["[=1"], "", "the input cannot be used"),
+            (&["[=1"], "", "cannot read the input"),
             (&["@"], "", "cannot open \"\""),
             (&["@/no/such/file"], "", "cannot open \"/no/such/file\""),
-            (&["-"], " \n", "there is nothing in standard input"),
-            (&["-"], "{", "standard input cannot be used: not valid JSON"),
-            (&["=1"], "", "\"=1\" names no member"),
-            (&["a..b=1"], "", "\"a..b=1\" names no member"),
-            (&["a=1", "a=2"], "", "\"a=2\" gives a member that is there"),
+            (&["-"], " \n", "stdin is empty"),
+            (&["-"], "{", "cannot read stdin: not valid JSON"),
+            (&["=1"], "", "\"=1\" has an empty name"),
+            (&["a..b=1"], "", "\"a..b=1\" has an empty name"),
+            (&["a=1", "a=2"], "", "\"a=2\" sets a member twice"),
             (
                 &["a=1", "a.b=2"],
                 "",
-                "\"a.b=2\" goes into a member that is no object",
+                "\"a.b=2\" sets a member of a value that is not an object",
             ),
-            (
-                &["a.b=1", "a=2"],
-                "",
-                "\"a=2\" gives a member that is there",
-            ),
+            (&["a.b=1", "a=2"], "", "\"a=2\" sets a member twice"),
         ] {
             let error = format!("{:#}", input(arguments, stdin).unwrap_err());
-            assert!(error.contains(said), "{arguments:?}: {error}");
+            assert!(error.contains(message), "{arguments:?}: {error}");
         }
     }
 
     #[test]
-    fn standard_input_has_a_limit_and_both_sides_of_it_are_known() {
+    fn stdin_up_to_the_limit_is_read_and_more_is_not() {
         let text = |bytes: usize| format!("\"{}\"", "a".repeat(bytes - 2));
         assert!(input(&["-"], &text(DOCUMENT_BYTES_LIMIT)).is_ok());
         let error = input(&["-"], &text(DOCUMENT_BYTES_LIMIT + 1)).unwrap_err();

@@ -1,15 +1,14 @@
-//! `panpan call`: one operation, at a server or in this process, and its outcome for people or programs.
+//! `panpan call`: calls one operation, on a server or in this process, and prints its outcome.
 //!
-//! Exit 0 when the operation succeeded, 1 when it failed, 2 when it could not be asked, 130 when it was
-//! stopped.
+//! Exit code 0 is a success, 1 a failure of the operation, 2 a call that could not be made, 130 an interrupted call.
 
-mod here;
 mod input;
+mod local;
 mod options;
-mod page;
 mod pairs;
-mod show;
-mod there;
+mod print;
+mod remote;
+mod report;
 
 use std::io;
 
@@ -19,20 +18,17 @@ use panpan_redact::{Redactor, Secret};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::Done;
+use super::Status;
 pub(super) use options::Args;
-use options::Place;
-use show::Screen;
+use options::Target;
+use print::Printer;
 
-/// The exit code of what was stopped by Ctrl-C, as shells have it.
-const INTERRUPTED: u8 = 130;
-
-/// What is done with an item of a subscription.
+/// Receives each item of a subscription.
 type OnItem<'a> = dyn FnMut(Value) -> io::Result<()> + 'a;
 
-/// What to call.
+/// The call to make.
 #[derive(Clone, Debug)]
-struct Asked<'a> {
+struct Call<'a> {
     operation: &'a str,
     input: Value,
     args: &'a Args,
@@ -41,70 +37,69 @@ struct Asked<'a> {
 /// How a call ended.
 #[derive(Debug)]
 enum End {
-    /// With an output.
     Output {
         value: Value,
         call: Option<Uuid>,
         replayed: bool,
     },
-    /// With the last item of a subscription; all were shown.
+    /// After the last item of a subscription; all items are printed.
     Streamed,
-    /// With a failure of the operation.
+    /// The operation failed.
     Failed { failure: Redacted, replayed: bool },
-    /// Without an answer.
-    Unanswered(Redacted),
-    /// By Ctrl-C, with what is known about its effect.
-    Stopped(Option<Effect>),
+    /// The server gave no valid response.
+    NoResponse(Redacted),
+    /// By Ctrl-C, with its effect if that is known.
+    Interrupted(Option<Effect>),
 }
 
-/// Calls the operation and shows its outcome.
-pub(super) fn run(args: &Args) -> anyhow::Result<Done> {
-    let asked = Asked {
+/// Calls the operation and prints its outcome.
+pub(super) fn run(args: &Args) -> anyhow::Result<Status> {
+    let call = Call {
         operation: &args.operation,
         input: input::read(&args.input, io::stdin())?,
         args,
     };
-    let place = args.place()?;
-    let screen = Screen::of(args);
+    let target = args.target()?;
+    let printer = Printer::of(args);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .context("cannot start the threads that make calls")?;
-    let mut on_item = |item| screen.item(&item, &mut io::stdout().lock());
-    let end = match place {
-        Place::Here { store, token } => {
-            runtime.block_on(here::ask(&store, token, asked, &mut on_item))
+    let mut on_item = |item| printer.item(&item, &mut io::stdout().lock());
+    let end = match target {
+        Target::Local { store, token } => {
+            runtime.block_on(local::run(&store, token, call, &mut on_item))
         }
-        Place::There(settings) => runtime.block_on(there::ask(&settings, asked, &mut on_item)),
+        Target::Server(settings) => runtime.block_on(remote::run(&settings, call, &mut on_item)),
     };
-    // Work that was left behind must not keep the process alive.
+    // Unfinished tasks must not keep the process alive.
     runtime.shutdown_background();
-    let exit_code = screen.show(&end?, &mut io::stdout().lock(), &mut io::stderr().lock())?;
-    Ok(Done::Told(exit_code))
+    let exit_code = printer.print(&end?, &mut io::stdout().lock(), &mut io::stderr().lock())?;
+    Ok(Status::Exit(exit_code))
 }
 
-/// Does the work unless the interrupt comes first.
-async fn unless<T>(
+/// Does the work; `None` if the interrupt comes first.
+async fn unless_interrupted<T>(
     interrupt: impl Future<Output = ()>,
     work: impl Future<Output = T>,
 ) -> Option<T> {
     tokio::select! {
-        // First, so that nothing is begun that could not be stopped.
+        // The interrupt is polled first, so that no work starts that cannot be interrupted.
         biased;
         () = interrupt => None,
         done = work => Some(done),
     }
 }
 
-/// Ctrl-C. Where that cannot be heard it never comes, and ends the process as it always did.
+/// Waits for Ctrl-C. If that is impossible it waits forever, and Ctrl-C ends the process.
 async fn interrupt() {
     if tokio::signal::ctrl_c().await.is_err() {
         std::future::pending::<()>().await;
     }
 }
 
-/// A failure from elsewhere without secrets, the caller's own among them.
-fn cleaned(failure: Failure, token: Option<&Secret<String>>) -> Redacted {
+/// Redacts a failure from a server, including the caller's own token.
+fn redact(failure: Failure, token: Option<&Secret<String>>) -> Redacted {
     let mut redactor = Redactor::new();
     if let Some(token) = token {
         redactor.learn_literal(token.expose());

@@ -1,5 +1,5 @@
-//! Members written as `name=value`: a value that is JSON is that, any other is a text; dots in a name
-//! lead into objects.
+//! Input written as `name=value` pairs: a value that is valid JSON is JSON, any other a string. Dots in a name lead
+//! into objects.
 
 use std::marker::PhantomData;
 
@@ -9,83 +9,83 @@ use serde_json::{Map, Value};
 
 use super::super::error::Hinted;
 
-/// The object these pairs make.
+/// Builds the object of these pairs.
 pub(super) fn object(pairs: Vec<(&str, &str)>) -> Result<Value, Hinted> {
     let mut object = Map::new();
     for (name, text) in pairs {
         let inserted = value(text).and_then(|value| insert(&mut object, name, value));
-        inserted.map_err(|wrong| wrong.told(name, text))?;
+        inserted.map_err(|error| error.describe(name, text))?;
     }
     Ok(Value::Object(object))
 }
 
-/// What is wrong with a pair.
+/// Why a pair is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Wrong {
-    NoName,
-    Taken,
-    NoObject,
+enum PairError {
+    EmptyName,
+    Duplicate,
+    NotAnObject,
     TooDeep,
     WideNumber,
 }
 
-impl Wrong {
-    fn told(self, name: &str, text: &str) -> Hinted {
-        let (what, hint) = match self {
-            Self::NoName => (
-                "names no member",
-                "write name=value, or outer.inner=value for a member of a member",
+impl PairError {
+    fn describe(self, name: &str, text: &str) -> Hinted {
+        let (problem, hint) = match self {
+            Self::EmptyName => (
+                "has an empty name",
+                "write name=value, or outer.inner=value for a nested member",
             ),
-            Self::Taken => (
-                "gives a member that is there already",
-                "give every member once; a list is written as name=[1,2]",
+            Self::Duplicate => (
+                "sets a member twice",
+                "set every member once; write a list as name=[1,2]",
             ),
-            Self::NoObject => (
-                "goes into a member that is no object",
-                "write that member as an object, or leave it out",
+            Self::NotAnObject => (
+                "sets a member of a value that is not an object",
+                "write the outer member as an object, or omit it",
             ),
             Self::TooDeep => (
                 "is nested too deeply",
-                "write a name with fewer dots; no operation takes input this deep",
+                "use fewer levels; no operation takes input this deep",
             ),
             Self::WideNumber => (
-                "holds a whole number of more than 64 bits, which would be rounded",
-                "write that number as a text, between quotes, or a smaller one",
+                "contains an integer of more than 64 bits, which would be rounded",
+                "write the number as a string in quotes, or use a smaller one",
             ),
         };
-        Hinted::new(format!("{:?} {what}", format!("{name}={text}")), hint)
+        Hinted::new(format!("{:?} {problem}", format!("{name}={text}")), hint)
     }
 }
 
-/// A value that is JSON is that, any other is a text.
-fn value(text: &str) -> Result<Value, Wrong> {
+/// A value that is valid JSON is JSON, any other a string.
+fn value(text: &str) -> Result<Value, PairError> {
     let document = read::request_as(text.as_bytes(), text.len(), PhantomData::<Value>);
     let is_structure = text.trim_start().starts_with(['{', '[']);
     match document {
         Ok(value) => Ok(value),
-        Err(ReadError::WideNumber { .. }) if is_structure => Err(Wrong::WideNumber),
-        Err(ReadError::TooDeep { .. }) if is_structure => Err(Wrong::TooDeep),
-        // A number that would be rounded is taken as the text it is.
+        Err(ReadError::WideNumber { .. }) if is_structure => Err(PairError::WideNumber),
+        Err(ReadError::TooDeep { .. }) if is_structure => Err(PairError::TooDeep),
+        // A number that would be rounded stays a string.
         Err(_) => Ok(Value::from(text)),
     }
 }
 
-fn insert(object: &mut Map<String, Value>, name: &str, value: Value) -> Result<(), Wrong> {
+fn insert(object: &mut Map<String, Value>, name: &str, value: Value) -> Result<(), PairError> {
     let steps: Vec<&str> = name.split('.').collect();
     if steps.len() > DOCUMENT_DEPTH_LIMIT {
-        return Err(Wrong::TooDeep);
+        return Err(PairError::TooDeep);
     }
     if steps.iter().any(|step| step.is_empty()) {
-        return Err(Wrong::NoName);
+        return Err(PairError::EmptyName);
     }
-    let (last, outer) = steps.split_last().ok_or(Wrong::NoName)?;
-    let mut place = object;
+    let (last, outer) = steps.split_last().ok_or(PairError::EmptyName)?;
+    let mut target = object;
     for step in outer {
-        let inner = place.entry(*step).or_insert_with(|| Map::new().into());
-        place = inner.as_object_mut().ok_or(Wrong::NoObject)?;
+        let inner = target.entry(*step).or_insert_with(|| Map::new().into());
+        target = inner.as_object_mut().ok_or(PairError::NotAnObject)?;
     }
-    match place.entry(*last) {
-        Entry::Occupied(_) => Err(Wrong::Taken),
+    match target.entry(*last) {
+        Entry::Occupied(_) => Err(PairError::Duplicate),
         Entry::Vacant(free) => {
             free.insert(value);
             Ok(())
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dots_lead_only_so_deep_and_both_sides_of_the_limit_are_known() {
+    fn names_up_to_the_depth_limit_are_accepted() {
         let name = |steps: usize| vec!["a"; steps].join(".");
         assert!(object(vec![(&name(DOCUMENT_DEPTH_LIMIT), "1")]).is_ok());
         let error = object(vec![(&name(DOCUMENT_DEPTH_LIMIT + 1), "1")]).unwrap_err();
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_would_be_rounded_is_a_text_by_itself_and_refused_inside_a_list() {
+    fn a_number_that_would_be_rounded_is_a_string_or_refused_inside_a_list() {
         let alone = object(vec![("a", "36893488147419103233")]).unwrap();
         assert_eq!(alone["a"], "36893488147419103233");
         for text in ["[36893488147419103233]", r#"{"b": 36893488147419103233}"#] {

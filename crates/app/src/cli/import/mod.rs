@@ -1,10 +1,10 @@
-//! `panpan import`: the description of a service as a contract, and what is in it for people.
+//! `panpan import`: turns an OpenAPI document into a contract file and reports its contents.
 //!
-//! How a description is read is decided in the openapi crate; here are files, flags and exit codes.
+//! The openapi crate does the import; here are files, flags and exit codes.
 
 mod read;
 mod report;
-mod told;
+mod summary;
 
 use std::fs;
 use std::io::{Read, Write};
@@ -15,84 +15,90 @@ use clap::Subcommand;
 use panpan_contract::contract_file::{ContractFile, FILE_BYTES_LIMIT};
 use panpan_openapi::{Filters, ImportOptions, Selection};
 
-use self::report::{Report, Written};
-use super::Done;
+use self::report::{Destination, Report};
+use super::Status;
 use super::error::Hinted;
+use crate::log;
 use crate::sources;
-use crate::terminal::say;
 
-/// What stands for standard input in place of a file.
-const STANDARD_INPUT: &str = "-";
+/// The file name that means stdin.
+const STDIN: &str = "-";
 
-/// What is imported.
+/// The options of `panpan import`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(subcommand)]
-    what: What,
+    format: Format,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
-    /// Make a contract of an OpenAPI document of version 3.0, 3.1 or 3.2, in JSON or YAML
+enum Format {
+    /// Import an OpenAPI document (3.0, 3.1 or 3.2, JSON or YAML)
     Openapi(OpenApi),
 }
 
-/// What is read, which of it is taken, and where the contract goes.
+/// The options of `panpan import openapi`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Exit codes: 0 imported, 1 --strict found warnings, 2 cannot be imported.
+
+Examples:
+  panpan import openapi api.yaml -o api.contract.json
+  panpan import openapi api.yaml --include-tag orders --exclude-method delete --strict")]
 struct OpenApi {
-    /// The document; - for standard input
+    /// The document; - for stdin
     file: PathBuf,
-    /// The file to write the contract to, in place of standard output
+    /// Write the contract to this file instead of stdout
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// The first step of the operations' names [default: made of the name of the file]
+    /// The namespace of the operations [default: the name of the file]
     #[arg(long, value_name = "NAME")]
     namespace: Option<String>,
-    /// What is known about the service beyond its description; may be given several times
+    /// Apply this overlay file to the operations; can be repeated
     #[arg(long, value_name = "FILE")]
     overlay: Vec<PathBuf>,
-    #[command(flatten)]
-    choice: Choice,
-    /// Print what is told about the import as JSON to standard output; the contract is in it where no -o
-    /// says where it goes
+    /// Print the report as JSON on stdout; without -o it contains the contract
     #[arg(long)]
     json: bool,
-    /// Write nothing and end with 1 if there are warnings
+    /// Fail with exit code 1 and write nothing if there are warnings
     #[arg(long)]
     strict: bool,
+    // Last, since its heading applies to all options after it.
+    #[command(flatten)]
+    filter: Filter,
 }
 
-/// Which operations are taken. Every flag may be given several times.
+/// The operations to import.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Which operations (* stands for any text)")]
-struct Choice {
+#[command(next_help_heading = "Filters (can be repeated; * matches any text)")]
+struct Filter {
     /// Only operations with this tag
     #[arg(long, value_name = "TAG")]
     include_tag: Vec<String>,
-    /// Only operations of this path, as the document writes it
+    /// Only operations with this path, as written in the document
     #[arg(long, value_name = "PATH")]
     include_path: Vec<String>,
-    /// Only operations of this method
+    /// Only operations with this method
     #[arg(long, value_name = "METHOD")]
     include_method: Vec<String>,
-    /// Only the operation of this operationId
+    /// Only operations with this operationId
     #[arg(long, value_name = "ID")]
     include_operation_id: Vec<String>,
-    /// No operations with this tag
+    /// Skip operations with this tag
     #[arg(long, value_name = "TAG")]
     exclude_tag: Vec<String>,
-    /// No operations of this path
+    /// Skip operations with this path
     #[arg(long, value_name = "PATH")]
     exclude_path: Vec<String>,
-    /// No operations of this method
+    /// Skip operations with this method
     #[arg(long, value_name = "METHOD")]
     exclude_method: Vec<String>,
-    /// Not the operation of this operationId
+    /// Skip operations with this operationId
     #[arg(long, value_name = "ID")]
     exclude_operation_id: Vec<String>,
 }
 
-impl Choice {
+impl Filter {
     fn filters(&self) -> Filters {
         Filters {
             include: Selection {
@@ -111,78 +117,82 @@ impl Choice {
     }
 }
 
-/// Imports the document, writes the contract and tells what is in it.
-pub(super) fn run(args: &Args, input: impl Read, out: &mut impl Write) -> anyhow::Result<Done> {
-    let What::Openapi(args) = &args.what;
+/// Imports the document, writes the contract and prints the report.
+pub(super) fn run(args: &Args, input: impl Read, out: &mut impl Write) -> anyhow::Result<Status> {
+    let Format::Openapi(args) = &args.format;
     check_output(args)?;
     let options = ImportOptions {
         namespace: namespace(args),
-        filters: args.choice.filters(),
+        filters: args.filter.filters(),
     };
-    let mut import = read::imported(&args.file, input, &options)?;
+    let mut import = read::import_document(&args.file, input, &options)?;
     for path in &args.overlay {
-        read::overlay(path, &mut import.operations)?;
+        read::apply_overlay_file(path, &mut import.operations)?;
     }
-    let mut report = Report::of(&import, &options.namespace, &name_of(&args.file));
+    let mut report = Report::of(&import, &options.namespace, &display_name(&args.file));
     let contract = import.into_contract();
     if args.strict && report.warnings > 0 {
-        return refused(args, &report, out);
+        return refuse_warnings(args, &report, out);
     }
-    report.written = match &args.output {
+    report.destination = match &args.output {
         Some(path) => {
-            write(path, &text_of(args, &contract)?)?;
-            Written::File(path.clone())
+            write(path, &contract_text(args, &contract)?)?;
+            Destination::File(path.clone())
         }
-        None if args.json => Written::Inside(contract),
+        None if args.json => Destination::Report(contract),
         None => {
-            out.write_all(text_of(args, &contract)?.as_bytes())?;
-            Written::Printed
+            out.write_all(contract_text(args, &contract)?.as_bytes())?;
+            Destination::Stdout
         }
     };
-    tell(args, &report, out)?;
-    Ok(Done::Yes)
+    print(args, &report, out)?;
+    Ok(Status::Success)
 }
 
-fn tell(args: &OpenApi, report: &Report, out: &mut impl Write) -> anyhow::Result<()> {
+fn print(args: &OpenApi, report: &Report, out: &mut impl Write) -> anyhow::Result<()> {
     match args.json {
         true => writeln!(out, "{:#}", report.to_json())?,
-        false => say(&told::text(report)),
+        false => log::print(&summary::text(report)),
     }
     Ok(())
 }
 
-fn refused(args: &OpenApi, report: &Report, out: &mut impl Write) -> anyhow::Result<Done> {
-    tell(args, report, out)?;
-    let message = format!("there are warnings about {}", name_of(&args.file));
-    let hint = "mend what they point at, or leave --strict out";
-    Ok(Done::No(Hinted::new(message, hint)))
+fn refuse_warnings(
+    args: &OpenApi,
+    report: &Report,
+    out: &mut impl Write,
+) -> anyhow::Result<Status> {
+    print(args, report, out)?;
+    let message = format!("there are warnings about {}", display_name(&args.file));
+    let hint = "fix the listed problems, or omit --strict";
+    Ok(Status::Negative(Hinted::new(message, hint)))
 }
 
-/// The name of a file as messages say it.
-fn name_of(file: &Path) -> String {
-    match file.as_os_str() == STANDARD_INPUT {
-        true => "standard input".to_owned(),
+/// The name of a file in messages.
+fn display_name(file: &Path) -> String {
+    match file.as_os_str() == STDIN {
+        true => "stdin".to_owned(),
         false => file.display().to_string(),
     }
 }
 
-/// The name that was said, or what a server would call a service with this file.
+/// The given namespace, or the one that `panpan serve` derives from the file name.
 fn namespace(args: &OpenApi) -> String {
     let file_name = args.file.file_name().unwrap_or_default();
-    let made = || {
-        // Behind a folder, nothing in the name of a file can be taken for something else.
-        let source = sources::openapi(Path::new(""), &format!("./{}", file_name.display()));
+    let derived = || {
+        // With a folder in front, no part of the file name is taken for a namespace or a URL.
+        let source = sources::parse_service(Path::new(""), &format!("./{}", file_name.display()));
         source.map_or_else(|| "service".to_owned(), |source| source.namespace)
     };
-    args.namespace.clone().unwrap_or_else(made)
+    args.namespace.clone().unwrap_or_else(derived)
 }
 
-/// Refuses to write over a file that is read.
+/// Refuses to overwrite a file that is read.
 fn check_output(args: &OpenApi) -> Result<(), Hinted> {
     let Some(output) = &args.output else {
         return Ok(());
     };
-    // What does not exist yet cannot be what is read.
+    // A file that does not exist yet is not read.
     let Ok(real) = fs::canonicalize(output) else {
         return Ok(());
     };
@@ -191,32 +201,32 @@ fn check_output(args: &OpenApi) -> Result<(), Hinted> {
     match read.find(is_same) {
         Some(path) => {
             let message = format!(
-                "{} would be written over {}",
+                "output {} would overwrite the input {}",
                 output.display(),
                 path.display()
             );
-            Err(Hinted::new(message, "name another file with -o"))
+            Err(Hinted::new(message, "choose another file with -o"))
         }
         None => Ok(()),
     }
 }
 
-/// The contract as a text that can be read again.
-fn text_of(args: &OpenApi, contract: &ContractFile) -> Result<String, Hinted> {
-    let (text, file) = (contract.to_text(), name_of(&args.file));
+/// The text of the contract, if it is small enough to be read again.
+fn contract_text(args: &OpenApi, contract: &ContractFile) -> Result<String, Hinted> {
+    let (text, file) = (contract.to_text(), display_name(&args.file));
     if text.len() <= FILE_BYTES_LIMIT {
         return Ok(text);
     }
     let length = text.len();
     let message = format!(
-        "the contract of {file} has {length} bytes, and at most {FILE_BYTES_LIMIT} are read again"
+        "the contract of {file} has {length} bytes; contract files are limited to {FILE_BYTES_LIMIT} bytes"
     );
-    Err(Hinted::new(message, read::CHOOSE))
+    Err(Hinted::new(message, read::FILTER_HINT))
 }
 
 fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     fs::write(path, text).with_context(|| {
-        let hint = "name a file in a folder that exists and that you may write to";
+        let hint = "choose a file in an existing folder that you may write to";
         Hinted::new(format!("cannot write {}", path.display()), hint)
     })
 }

@@ -1,4 +1,4 @@
-//! Files to an import, and what is said about those that give none.
+//! Reads and imports documents and overlay files, with hints about files that cannot be used.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -13,44 +13,44 @@ use panpan_openapi::{
 };
 use serde_json::Value;
 
-use super::{STANDARD_INPUT, name_of};
+use super::{STDIN, display_name};
 use crate::cli::error::Hinted;
-use crate::sources::read_overlay;
+use crate::sources::{OVERLAY_HINT, read_overlay};
 
-/// How many problems of a file are told; the others are counted.
-const PROBLEMS_TOLD: usize = 10;
+/// How many problems of a file are listed; the rest are counted.
+const PROBLEMS_LISTED: usize = 10;
 
-const NO_FILE: &str =
-    "name an OpenAPI document in JSON or YAML that you may read, or - for standard input";
+const FILE_HINT: &str =
+    "name an OpenAPI document in JSON or YAML that you may read, or - for stdin";
 
 /// What to do about a document that is too large.
-pub(super) const CHOOSE: &str =
-    "choose some operations; `panpan import openapi --help` lists the flags that do";
+pub(super) const FILTER_HINT: &str =
+    "import fewer operations; `panpan import openapi --help` lists the filters";
 
 /// Reads and imports a document.
-pub(super) fn imported(
+pub(super) fn import_document(
     file: &Path,
     input: impl Read,
     options: &ImportOptions,
 ) -> anyhow::Result<Import> {
-    let name = name_of(file);
-    let bytes = match file.as_os_str() == STANDARD_INPUT {
-        true => bounded(input),
-        false => File::open(file).and_then(bounded),
+    let name = display_name(file);
+    let bytes = match file.as_os_str() == STDIN {
+        true => read_bounded(input),
+        false => File::open(file).and_then(read_bounded),
     };
-    let bytes = bytes.with_context(|| Hinted::new(format!("cannot read {name}"), NO_FILE))?;
+    let bytes = bytes.with_context(|| Hinted::new(format!("cannot read {name}"), FILE_HINT))?;
     if bytes.trim_ascii().is_empty() {
-        return Err(Hinted::new(format!("there is nothing in {name}"), NO_FILE).into());
+        return Err(Hinted::new(format!("{name} is empty"), FILE_HINT).into());
     }
     let document = parse(&bytes).map_err(|error| {
-        let hint = "mend it there; panpan reads OpenAPI documents in JSON or YAML";
+        let hint = "fix the document; panpan reads OpenAPI in JSON or YAML";
         anyhow::Error::from(error).context(Hinted::new(format!("cannot read {name}"), hint))
     })?;
-    import(&document, options).map_err(|error| refused(&name, &document, &error).into())
+    import(&document, options).map_err(|error| import_error(&name, &document, &error).into())
 }
 
-/// One byte more than is read at most, so that a larger document is noticed and refused.
-fn bounded(input: impl Read) -> io::Result<Vec<u8>> {
+/// Reads up to one byte beyond the limit, so that a larger document is noticed.
+fn read_bounded(input: impl Read) -> io::Result<Vec<u8>> {
     let limit = u64::try_from(DOCUMENT_BYTES_LIMIT).unwrap_or(u64::MAX);
     let mut bytes = Vec::new();
     input
@@ -59,82 +59,86 @@ fn bounded(input: impl Read) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn refused(name: &str, document: &Value, error: &ImportError) -> Hinted {
+fn import_error(name: &str, document: &Value, error: &ImportError) -> Hinted {
     match error {
         ImportError::Swagger(version) => Hinted::new(
-            format!("{name} is Swagger {version}, which is not read"),
+            format!("{name} is Swagger {version}, which panpan does not read"),
             "convert it to OpenAPI 3, for example with `npx swagger2openapi FILE -o openapi.json`",
         ),
         ImportError::RemoteReferences(references) => Hinted::new(
             format!(
-                "{name} refers to other documents, and nothing is fetched:{}",
+                "{name} refers to other documents, which panpan does not fetch:{}",
                 remote(references)
             ),
             "bundle it into one file, for example with `npx @redocly/cli bundle FILE -o bundled.yaml`",
         ),
         ImportError::NotOpenApi if document.get("panpan").is_some() => Hinted::new(
-            format!("{name} is a contract already"),
-            "serve it as it is with `panpan serve --openapi FILE`",
+            format!("{name} is already a contract file"),
+            "serve it with `panpan serve --openapi FILE`",
         ),
         ImportError::Namespace(_) => Hinted::new(
             error.to_string(),
-            "choose one with --namespace, such as billing",
+            "set a valid one with --namespace, such as billing",
         ),
         ImportError::TooManyOperations(_) | ImportError::TooLarge => {
-            Hinted::new(format!("cannot import {name}: {error}"), CHOOSE)
+            Hinted::new(format!("cannot import {name}: {error}"), FILTER_HINT)
         }
         ImportError::Version(_) | ImportError::NotOpenApi | ImportError::NoPaths => Hinted::new(
             format!("cannot import {name}: {error}"),
-            "check that it is the document you meant",
+            "check that the file is an OpenAPI document",
         ),
     }
 }
 
 fn remote(references: &[RemoteReference]) -> String {
-    let told = references.iter();
-    listed(told.map(|it| format!("{:?} at {}", it.reference, it.pointer)))
+    let references = references.iter();
+    listed(references.map(|it| format!("{:?} at {}", it.reference, it.pointer)))
 }
 
 /// Applies an overlay file to the operations.
-pub(super) fn overlay(path: &Path, operations: &mut Vec<OperationSpec>) -> anyhow::Result<()> {
+pub(super) fn apply_overlay_file(
+    path: &Path,
+    operations: &mut Vec<OperationSpec>,
+) -> anyhow::Result<()> {
     let name = path.display();
-    let bytes = File::open(path).and_then(bounded).with_context(|| {
-        let hint = "name an overlay in JSON, YAML or TOML that you may read";
+    let bytes = File::open(path).and_then(read_bounded).with_context(|| {
+        let hint = "name an overlay file in JSON, YAML or TOML that you may read";
         Hinted::new(format!("cannot read {name}"), hint)
     })?;
-    let overlay = read_overlay(path, &bytes).with_context(|| {
-        let hint = "an overlay is a list \"operations\", each with \"match\" and what is to change; JSON, YAML, or TOML in a file whose name ends in .toml";
-        Hinted::new(format!("cannot use {name}"), hint)
-    })?;
+    let overlay = read_overlay(path, &bytes)
+        .with_context(|| Hinted::new(format!("cannot use {name}"), OVERLAY_HINT))?;
     apply_overlay(operations, &overlay).map_err(|problems| {
-        let message = format!("{name} does not fit the operations:{}", misfits(&problems));
-        Hinted::new(message, names_meant(&overlay, operations)).into()
+        let message = format!("{name} does not match the operations:{}", lines(&problems));
+        Hinted::new(message, suggest_names(&overlay, operations)).into()
     })
 }
 
-fn misfits(problems: &[OverlayProblem]) -> String {
+fn lines(problems: &[OverlayProblem]) -> String {
     listed(problems.iter().map(ToString::to_string))
 }
 
-/// The names that come near those that no operation has.
-fn names_meant(overlay: &Overlay, operations: &[OperationSpec]) -> String {
+/// Suggests the nearest names for entries that match no operation.
+fn suggest_names(overlay: &Overlay, operations: &[OperationSpec]) -> String {
     let names: Vec<&str> = operations.iter().map(|it| it.name.as_str()).collect();
-    let patterns = overlay.operations.iter().map(|line| line.pattern.as_str());
+    let patterns = overlay
+        .operations
+        .iter()
+        .map(|entry| entry.pattern.as_str());
     let exact = patterns.filter(|it| !it.contains('*') && !names.contains(it));
     let near: Vec<&str> = exact
         .flat_map(|it| nearest(it, names.iter().copied()))
         .collect();
     match near.as_slice() {
-        [] => "mend or remove what is listed; the names are those in the contract".to_owned(),
+        [] => "correct or remove the listed entries; the contract contains the names of the operations".to_owned(),
         near => format!("did you mean {}?", near.join(", ")),
     }
 }
 
-/// A line each, the first few.
+/// The first problems, one per line.
 fn listed(problems: impl ExactSizeIterator<Item = String>) -> String {
-    let more = problems.len().saturating_sub(PROBLEMS_TOLD);
-    let told = problems.take(PROBLEMS_TOLD);
-    let mut lines: Vec<String> = told.map(|problem| format!("\n  {problem}")).collect();
+    let more = problems.len().saturating_sub(PROBLEMS_LISTED);
+    let problems = problems.take(PROBLEMS_LISTED);
+    let mut lines: Vec<String> = problems.map(|problem| format!("\n  {problem}")).collect();
     if more > 0 {
         lines.push(format!("\n  and {more} more"));
     }

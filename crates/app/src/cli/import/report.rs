@@ -1,4 +1,4 @@
-//! What is told about an import, as data: counted and grouped, nothing left out.
+//! The report about an import, as data: all facts, counted and grouped.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -13,66 +13,67 @@ use serde_json::{Value, json};
 
 use crate::sources::SECRET_VARIABLE_PREFIX;
 
-/// What is told about an import.
+/// The report about an import.
 #[derive(Debug)]
 pub(super) struct Report {
     pub(super) name: String,
     pub(super) version: Option<String>,
-    /// What was read, as messages call it.
+    /// The file that was read, as messages name it.
     pub(super) source: String,
     pub(super) namespace: String,
     pub(super) operations: usize,
     pub(super) queries: usize,
     pub(super) changes: usize,
     pub(super) streams: usize,
-    /// Operations the filters left out.
+    /// Operations that the filters skipped.
     pub(super) left_out: usize,
-    /// Operations an overlay hides from callers.
+    /// Operations that an overlay hides from callers.
     pub(super) hidden: usize,
     pub(super) failures: usize,
-    /// Declared failures by status, the most frequent first; without one they come from an overlay.
+    /// Declared failures by status, the most frequent first; those without a status come from an overlay.
     pub(super) statuses: Vec<(Option<StatusPattern>, usize)>,
     /// The operations that declare no failure.
-    pub(super) silent: Vec<String>,
-    /// Where the service is, as the document says.
+    pub(super) without_failures: Vec<String>,
+    /// The URLs of the service in the document.
     pub(super) servers: Vec<String>,
-    /// How many operations do not say where their service is.
-    pub(super) homeless: usize,
-    /// The security schemes operations ask for.
+    /// How many operations have no absolute URL.
+    pub(super) without_url: usize,
+    /// The security schemes that operations need.
     pub(super) credentials: Vec<String>,
     pub(super) warnings: usize,
-    /// Whether there were more warnings than are kept.
+    /// Whether there were more warnings than the import keeps.
     pub(super) is_cut_off: bool,
-    /// The warnings that say the same together, the most frequent first.
+    /// The warnings by message, the most frequent first.
     pub(super) groups: Vec<Group>,
-    pub(super) written: Written,
+    pub(super) destination: Destination,
 }
 
-/// Warnings that say the same.
+/// Warnings with the same message.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Group {
     pub(super) message: String,
     pub(super) pointers: Vec<String>,
 }
 
-/// Where the contract went.
+/// Where the contract was written.
 #[derive(Debug)]
-pub(super) enum Written {
-    Nowhere,
-    Printed,
+pub(super) enum Destination {
+    /// It was not written.
+    None,
+    Stdout,
     File(PathBuf),
     /// Into the report.
-    Inside(ContractFile),
+    Report(ContractFile),
 }
 
 impl Report {
-    /// What there is to tell, the contract not written yet.
+    /// The report, before the contract is written.
     pub(super) fn of(import: &Import, namespace: &str, source: &str) -> Self {
         let operations = import.operations.as_slice();
         let of_type = |op_type| operations.iter().filter(|it| it.op_type == op_type).count();
         let bindings: Vec<HttpBinding> = operations.iter().filter_map(binding).collect();
-        let is_homeless = |it: &&HttpBinding| !it.servers.iter().any(|it| is_absolute(it));
-        let silent = operations.iter().filter(|it| it.error_schemas.is_empty());
+        let has_no_url = |it: &&HttpBinding| !it.servers.iter().any(|it| is_absolute(it));
+        let without_failures = operations.iter().filter(|it| it.error_schemas.is_empty());
         Self {
             name: import.service.name.clone(),
             version: import.service.version.clone(),
@@ -86,18 +87,18 @@ impl Report {
             hidden: operations.iter().filter(|it| is_hidden(it)).count(),
             failures: operations.iter().map(|it| it.error_schemas.len()).sum(),
             statuses: statuses(operations),
-            silent: silent.map(|it| it.name.to_string()).collect(),
+            without_failures: without_failures.map(|it| it.name.to_string()).collect(),
             servers: servers(&bindings),
-            homeless: bindings.iter().filter(is_homeless).count(),
+            without_url: bindings.iter().filter(has_no_url).count(),
             credentials: credentials(&bindings),
             warnings: import.warnings.len().min(WARNINGS_LIMIT),
             is_cut_off: import.warnings.len() > WARNINGS_LIMIT,
             groups: grouped(&import.warnings),
-            written: Written::Nowhere,
+            destination: Destination::None,
         }
     }
 
-    /// The variable that holds the secret for every scheme.
+    /// The variable with the secret for every scheme.
     pub(super) fn secret_variable(&self) -> String {
         let namespace = self.namespace.to_ascii_uppercase().replace('-', "_");
         format!("{SECRET_VARIABLE_PREFIX}{namespace}")
@@ -105,22 +106,22 @@ impl Report {
 
     /// The command that serves the contract.
     pub(super) fn command(&self) -> String {
-        let file = match &self.written {
-            Written::File(path) => path.display().to_string(),
+        let file = match &self.destination {
+            Destination::File(path) => path.display().to_string(),
             _ => ContractFile::FILE_NAME.to_owned(),
         };
-        let address = match self.homeless {
+        let url = match self.without_url {
             0 => "",
             _ => "@URL",
         };
-        let source = format!("{}={file}{address}", self.namespace);
+        let source = format!("{}={file}{url}", self.namespace);
         match source.contains([' ', '\'', '"', '$', '&', ';', '(', ')']) {
             true => format!("panpan serve --openapi '{}'", source.replace('\'', r"'\''")),
             false => format!("panpan serve --openapi {source}"),
         }
     }
 
-    /// The same for programs.
+    /// The report as JSON.
     pub(super) fn to_json(&self) -> Value {
         let statuses = self.statuses.iter();
         let statuses = statuses.map(|(status, count)| json!({"status": status, "count": count}));
@@ -135,20 +136,20 @@ impl Report {
             },
             "failures": {
                 "count": self.failures, "statuses": Value::from_iter(statuses),
-                "none_declared_by": self.silent,
+                "none_declared_by": self.without_failures,
             },
             "servers": self.servers,
-            "without_address": self.homeless,
+            "without_address": self.without_url,
             "credentials": self.credentials,
             "warnings": {
                 "count": self.warnings, "is_cut_off": self.is_cut_off, "groups": Value::from_iter(groups),
             },
             "next": self.command(),
         });
-        match &self.written {
-            Written::File(path) => object["output"] = path.display().to_string().into(),
-            Written::Inside(contract) => object["contract"] = json!(contract),
-            Written::Nowhere | Written::Printed => {}
+        match &self.destination {
+            Destination::File(path) => object["output"] = path.display().to_string().into(),
+            Destination::Report(contract) => object["contract"] = json!(contract),
+            Destination::None | Destination::Stdout => {}
         }
         object
     }
@@ -158,8 +159,8 @@ fn binding(spec: &OperationSpec) -> Option<HttpBinding> {
     HttpBinding::of(spec)?.ok()
 }
 
-fn is_absolute(address: &str) -> bool {
-    Url::parse(address).is_ok_and(|it| it.has_host())
+fn is_absolute(url: &str) -> bool {
+    Url::parse(url).is_ok_and(|it| it.has_host())
 }
 
 fn is_hidden(spec: &OperationSpec) -> bool {
@@ -177,7 +178,7 @@ fn statuses(operations: &[OperationSpec]) -> Vec<(Option<StatusPattern>, usize)>
     counts
 }
 
-/// The addresses in the order of the document, each once.
+/// The URLs in the order of the document, without duplicates.
 fn servers(bindings: &[HttpBinding]) -> Vec<String> {
     let mut seen = BTreeSet::new();
     let all = bindings.iter().flat_map(|it| &it.servers);
@@ -191,18 +192,18 @@ fn credentials(bindings: &[HttpBinding]) -> Vec<String> {
 }
 
 fn grouped(warnings: &[Warning]) -> Vec<Group> {
-    let mut places: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut indexes: BTreeMap<&str, usize> = BTreeMap::new();
     let mut groups: Vec<Group> = Vec::new();
-    // What comes after is no warning of its own: it says that there were more.
+    // The warning after the limit only says that there were more.
     for warning in warnings.iter().take(WARNINGS_LIMIT) {
-        let place = *places.entry(&warning.message).or_insert(groups.len());
-        if place == groups.len() {
+        let index = *indexes.entry(&warning.message).or_insert(groups.len());
+        if index == groups.len() {
             groups.push(Group {
                 message: warning.message.clone(),
                 pointers: Vec::new(),
             });
         }
-        groups[place].pointers.push(warning.pointer.clone());
+        groups[index].pointers.push(warning.pointer.clone());
     }
     groups.sort_by_key(|group| std::cmp::Reverse(group.pointers.len()));
     groups

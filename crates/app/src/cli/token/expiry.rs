@@ -1,4 +1,4 @@
-//! When a token ends, as people write it: `30d`, `12h`, `2027-01-01`.
+//! The expiry of a token, written as `30d`, `12h` or `2027-01-01`.
 
 use std::str::FromStr;
 
@@ -6,16 +6,16 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
-/// The end of a token's time.
+/// When a token expires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Expiry {
-    /// So long from now.
+    /// After this time from now.
     After(SignedDuration),
     /// At this time.
     At(Timestamp),
 }
 
-/// How lengths of time are written: a letter, and its seconds.
+/// The units of durations, in seconds.
 const UNITS: [(char, i64); 5] = [
     ('s', 1),
     ('m', 60),
@@ -24,20 +24,22 @@ const UNITS: [(char, i64); 5] = [
     ('w', 7 * 24 * 60 * 60),
 ];
 
-/// Why a text is no end of a token's time.
+/// Why a text is not an expiry.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ExpiryError {
-    #[error("write how long it is to be valid, as 30d or 12h, or until when, as 2027-01-01")]
-    Form,
-    #[error("that is further away than time is counted")]
-    TooFar,
+    #[error("expected a duration such as 30d or 12h, or a date such as 2027-01-01")]
+    Syntax,
+    #[error("the expiry is out of range")]
+    OutOfRange,
 }
 
 impl Expiry {
-    /// The time that is meant when it is written now.
+    /// The time at which a token created now expires.
     pub(super) fn from(self, now: Timestamp) -> Result<Timestamp, ExpiryError> {
         match self {
-            Self::After(length) => now.checked_add(length).map_err(|_| ExpiryError::TooFar),
+            Self::After(duration) => now
+                .checked_add(duration)
+                .map_err(|_| ExpiryError::OutOfRange),
             Self::At(time) => Ok(time),
         }
     }
@@ -47,15 +49,15 @@ impl FromStr for Expiry {
     type Err = ExpiryError;
 
     fn from_str(text: &str) -> Result<Self, ExpiryError> {
-        if let Some(length) = length(text) {
-            return length.map(Self::After);
+        if let Some(duration) = duration(text) {
+            return duration.map(Self::After);
         }
-        time(text).map(Self::At).ok_or(ExpiryError::Form)
+        time(text).map(Self::At).ok_or(ExpiryError::Syntax)
     }
 }
 
-/// `None` where the text is not written like a length of time.
-fn length(text: &str) -> Option<Result<SignedDuration, ExpiryError>> {
+/// `None` if the text is not a duration.
+fn duration(text: &str) -> Option<Result<SignedDuration, ExpiryError>> {
     let letter = text.chars().last()?;
     let (_, seconds) = UNITS.iter().find(|(unit, _)| *unit == letter)?;
     let count = text.strip_suffix(letter)?;
@@ -69,19 +71,19 @@ fn length(text: &str) -> Option<Result<SignedDuration, ExpiryError>> {
     Some(
         total
             .map(SignedDuration::from_secs)
-            .ok_or(ExpiryError::TooFar),
+            .ok_or(ExpiryError::OutOfRange),
     )
 }
 
-/// A day stands for its beginning, the same everywhere.
+/// A date means its start in UTC.
 fn time(text: &str) -> Option<Timestamp> {
-    const DAY: usize = "2027-01-01".len();
-    if text.len() != DAY {
+    const DATE_BYTES: usize = "2027-01-01".len();
+    if text.len() != DATE_BYTES {
         return text.parse().ok();
     }
-    let day: Date = text.parse().ok()?;
-    let beginning = day.to_zoned(TimeZone::UTC).ok()?;
-    Some(beginning.timestamp())
+    let date: Date = text.parse().ok()?;
+    let start = date.to_zoned(TimeZone::UTC).ok()?;
+    Some(start.timestamp())
 }
 
 #[cfg(test)]
@@ -89,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lengths_days_and_times_are_read() {
+    fn durations_dates_and_times_are_parsed() {
         let now: Timestamp = "2026-11-15T12:00:00Z".parse().unwrap();
         for (text, expected) in [
             ("90s", Ok("2026-11-15T12:01:30Z")),
@@ -99,18 +101,18 @@ mod tests {
             ("2w", Ok("2026-11-29T12:00:00Z")),
             ("2027-01-01", Ok("2027-01-01T00:00:00Z")),
             ("2027-01-01T10:00:00+02:00", Ok("2027-01-01T08:00:00Z")),
-            ("999999999d", Err(ExpiryError::TooFar)),
-            ("99999999999999999999d", Err(ExpiryError::TooFar)),
-            ("", Err(ExpiryError::Form)),
-            ("d", Err(ExpiryError::Form)),
-            ("30", Err(ExpiryError::Form)),
-            ("30y", Err(ExpiryError::Form)),
-            ("-1d", Err(ExpiryError::Form)),
-            ("1.5h", Err(ExpiryError::Form)),
-            ("30 d", Err(ExpiryError::Form)),
-            ("2027-02-30", Err(ExpiryError::Form)),
-            ("2027-01-01T10:00:00", Err(ExpiryError::Form)),
-            ("tomorrow", Err(ExpiryError::Form)),
+            ("999999999d", Err(ExpiryError::OutOfRange)),
+            ("99999999999999999999d", Err(ExpiryError::OutOfRange)),
+            ("", Err(ExpiryError::Syntax)),
+            ("d", Err(ExpiryError::Syntax)),
+            ("30", Err(ExpiryError::Syntax)),
+            ("30y", Err(ExpiryError::Syntax)),
+            ("-1d", Err(ExpiryError::Syntax)),
+            ("1.5h", Err(ExpiryError::Syntax)),
+            ("30 d", Err(ExpiryError::Syntax)),
+            ("2027-02-30", Err(ExpiryError::Syntax)),
+            ("2027-01-01T10:00:00", Err(ExpiryError::Syntax)),
+            ("tomorrow", Err(ExpiryError::Syntax)),
         ] {
             let read = text.parse::<Expiry>().and_then(|expiry| expiry.from(now));
             let expected = expected.map(|time| time.parse::<Timestamp>().unwrap());

@@ -1,11 +1,11 @@
-//! What is told about configurations that cannot be used.
+//! Messages about invalid configurations.
 
 use std::fs;
 
 use super::*;
 
 #[test]
-fn every_setting_of_calls_is_told_with_its_own_line() {
+fn every_invalid_call_setting_is_reported_with_its_line() {
     let text = r#"
 [[openapi]]
 file = "a.yaml"
@@ -44,29 +44,29 @@ call_timeout_seconds = 1
 }
 
 #[test]
-fn every_problem_of_a_file_is_told_with_its_place_and_what_was_expected() {
+fn a_problem_of_the_file_has_its_location_and_the_expected_value() {
     let number = "expected a whole number from 1 to 1000000, found";
     for (text, expected) in [
         (
             "listn = \"x\"",
-            "1:1: listn: there is no such setting; did you mean listen?",
+            "1:1: listn: unknown setting; did you mean listen?",
         ),
-        ("\n  colour = 1", "2:3: colour: there is no such setting"),
+        ("\n  colour = 1", "2:3: colour: unknown setting"),
         (
             "[limts]\nbatch = 1",
-            "1:2: limts: there is no such setting; did you mean limits?",
+            "1:2: limts: unknown setting; did you mean limits?",
         ),
         (
             "[limits]\nbach = 1",
-            "2:1: limits.bach: there is no such setting; did you mean limits.batch?",
+            "2:1: limits.bach: unknown setting; did you mean limits.batch?",
         ),
         (
             "batch = 1",
-            "1:1: batch: there is no such setting; did you mean limits.batch?",
+            "1:1: batch: unknown setting; did you mean limits.batch?",
         ),
         (
             "[limits]\nhead_timeout = 1",
-            "2:1: limits.head_timeout: there is no such setting; did you mean limits.head_timeout_seconds?",
+            "2:1: limits.head_timeout: unknown setting; did you mean limits.head_timeout_seconds?",
         ),
         (
             "listen.port = 1",
@@ -86,7 +86,7 @@ fn every_problem_of_a_file_is_told_with_its_place_and_what_was_expected() {
         ),
         (
             "[[log]]\nlevel = \"info\"",
-            "1:1: log: expected a table, as in [log], found a list of something else",
+            "1:1: log: expected a table, as in [log], found a list of other values",
         ),
         (
             "allow_anonymous = \"yes\"",
@@ -126,7 +126,7 @@ fn every_problem_of_a_file_is_told_with_its_place_and_what_was_expected() {
         ),
         (
             "hosts = [1]",
-            "1:9: hosts: expected a list of host names, such as panpan.example.com or localhost:7077, found a list of something else",
+            "1:9: hosts: expected a list of host names, such as panpan.example.com or localhost:7077, found a list of other values",
         ),
         (
             "origins = [\"https://a/b\"]",
@@ -142,22 +142,22 @@ fn every_problem_of_a_file_is_told_with_its_place_and_what_was_expected() {
         ),
         (
             "log.level = \"inof\"",
-            "1:13: log.level: expected off, error, warn, info, debug or trace, or such words for parts as in info,panpan=debug, found \"inof\"",
+            "1:13: log.level: expected off, error, warn, info, debug or trace, or levels per target such as info,panpan=debug, found \"inof\"",
         ),
         (
             "[tls]\nkey = \"\"",
-            "2:7: tls.key: expected the path of a file with a private key, found \"\"",
+            "2:7: tls.key: expected the path of a PEM file with a private key, found \"\"",
         ),
         (
             "[tls]\nkey = \"key.pem\"",
-            "2:7: tls.key: this means nothing without tls.certificate",
+            "2:7: tls.key: requires tls.certificate as well",
         ),
         (
             "[limits]\nburst = 5",
-            "2:9: limits.burst: this means nothing without limits.calls_per_second",
+            "2:9: limits.burst: requires limits.calls_per_second as well",
         ),
-        ("\"a\\nb\" = 1", "1:1: a\\nb: there is no such setting"),
-        ("'日本' = 1", "1:1: 日本: there is no such setting"),
+        ("\"a\\nb\" = 1", "1:1: a\\nb: unknown setting"),
+        ("'日本' = 1", "1:1: 日本: unknown setting"),
         (
             "log = { format = \"日本\", levl = 1 }",
             "1:18: log.format: expected text or json, found \"日本\"",
@@ -169,12 +169,12 @@ fn every_problem_of_a_file_is_told_with_its_place_and_what_was_expected() {
 }
 
 #[test]
-fn what_is_not_toml_is_told_with_its_line_and_the_rest_is_still_checked() {
+fn invalid_toml_is_reported_with_its_line_and_the_rest_is_checked() {
     let problems =
         Setup::file("listen = \nhosts = [\"a b\"]\nlistn = 1\nstore = \"memory:\"\n").problems();
     assert_eq!(problems.len(), 3, "{problems:#?}");
     assert!(
-        problems[0].starts_with("panpan.toml:1:10: this is not TOML: "),
+        problems[0].starts_with("panpan.toml:1:10: invalid TOML: "),
         "{}",
         problems[0]
     );
@@ -190,14 +190,14 @@ fn what_is_not_toml_is_told_with_its_line_and_the_rest_is_still_checked() {
     );
     let doubled = Setup::file("listen = \"[::1]:1\"\nlisten = \"[::1]:2\"\n").problems();
     assert!(
-        doubled[0].starts_with("panpan.toml:2:1: this is not TOML: "),
+        doubled[0].starts_with("panpan.toml:2:1: invalid TOML: "),
         "{doubled:?}"
     );
 }
 
 #[test]
-fn a_source_needs_scopes_that_a_token_can_hold() {
-    for (scopes, said) in [
+fn the_scopes_of_a_source_have_to_be_valid_in_tokens() {
+    for (scopes, message) in [
         (r#"["pets:read", "pets:write"]"#, None),
         (r#"[""]"#, Some("the name of a scope is empty")),
         (r#"["pets read"]"#, Some("visible ASCII")),
@@ -208,38 +208,53 @@ fn a_source_needs_scopes_that_a_token_can_hold() {
             "[[mcp_servers]]\nurl = \"https://mcp.example.com/mcp\"\n",
         ] {
             let setup = Setup::file(&format!("{table}scopes = {scopes}\n"));
-            match said {
+            match message {
                 None => drop(setup.config()),
-                Some(said) => assert!(setup.problems()[0].contains(said), "{:?}", setup.problems()),
+                Some(message) => {
+                    let problems = setup.problems();
+                    assert!(problems[0].contains(message), "{problems:?}");
+                }
             }
         }
     }
 }
 
 #[test]
-fn a_server_has_only_what_its_way_of_being_reached_can_use() {
+fn a_server_rejects_settings_of_the_other_transport() {
     let (url, command) = (
         "url = \"https://mcp.example.com/mcp\"",
         "namespace = \"a\"\ncommand = [\"b\"]",
     );
-    for (reached, extra, said) in [
+    for (transport, extra, message) in [
         (url, "headers = { X-Key = \"k\" }", None),
         (command, "env = { KEY = \"k\" }", None),
-        (url, "env = { KEY = \"k\" }", Some("by its command")),
-        (url, "directory = \"d\"", Some("by its command")),
-        (command, "headers = { X-Key = \"k\" }", Some("has a url")),
+        (
+            url,
+            "env = { KEY = \"k\" }",
+            Some("for a server with a command"),
+        ),
+        (
+            url,
+            "directory = \"d\"",
+            Some("for a server with a command"),
+        ),
+        (
+            command,
+            "headers = { X-Key = \"k\" }",
+            Some("for a server with a url"),
+        ),
         (
             "url = \"https://me:hunter2@mcp.example.com/mcp\"",
             "",
-            Some("without a name or password"),
+            Some("without credentials"),
         ),
     ] {
-        let setup = Setup::file(&format!("[[mcp_servers]]\n{reached}\n{extra}\n"));
-        match said {
+        let setup = Setup::file(&format!("[[mcp_servers]]\n{transport}\n{extra}\n"));
+        match message {
             None => drop(setup.config()),
-            Some(said) => {
+            Some(message) => {
                 let problems = setup.problems().join("\n");
-                assert!(problems.contains(said), "{extra}: {problems}");
+                assert!(problems.contains(message), "{extra}: {problems}");
                 assert!(!problems.contains("hunter2"), "{problems}");
             }
         }
@@ -247,7 +262,7 @@ fn a_server_has_only_what_its_way_of_being_reached_can_use() {
 }
 
 #[test]
-fn problems_of_variables_and_flags_name_them() {
+fn a_problem_of_a_variable_or_flag_names_it() {
     for (name, value, expected) in [
         (
             "PANPAN_LISTEN",
@@ -272,17 +287,17 @@ fn problems_of_variables_and_flags_name_them() {
         (
             "PANPAN_TLS_KEY",
             "key.pem",
-            "PANPAN_TLS_KEY: this means nothing without tls.certificate",
+            "PANPAN_TLS_KEY: requires tls.certificate as well",
         ),
         (
             "PANPAN_LISTN",
             "x",
-            "PANPAN_LISTN: there is no such setting; did you mean PANPAN_LISTEN?",
+            "PANPAN_LISTN: unknown setting; did you mean PANPAN_LISTEN?",
         ),
         (
             "PANPAN_HOST",
             "x",
-            "PANPAN_HOST: there is no such setting; did you mean PANPAN_HOSTS?",
+            "PANPAN_HOST: unknown setting; did you mean PANPAN_HOSTS?",
         ),
     ] {
         assert_eq!(
@@ -305,7 +320,7 @@ fn problems_of_variables_and_flags_name_them() {
         ),
         (
             "--tls-certificate=c",
-            "--tls-certificate: this means nothing without tls.key",
+            "--tls-certificate: requires tls.key as well",
         ),
         (
             "--tools=",
@@ -320,7 +335,7 @@ fn problems_of_variables_and_flags_name_them() {
 }
 
 #[test]
-fn variables_that_are_not_ours_are_left_alone() {
+fn variables_of_other_programs_are_ignored() {
     let defaults = Setup::default().config();
     for (name, value) in [
         ("PANPAN_PORT", "tcp://10.0.0.1:7077"),
@@ -339,14 +354,14 @@ fn variables_that_are_not_ours_are_left_alone() {
 }
 
 #[test]
-fn everything_that_is_wrong_anywhere_is_told_at_once_in_order() {
+fn all_problems_are_reported_at_once_in_order() {
     let problems = Setup::file("hosts = 1\nlistn = 1\n")
         .with_variable("PANPAN_LISTEN", "x")
         .with_variable("PANPAN_DRAIN_SECONDS", "-1")
         .with_argument("--log-format=xml")
         .with_argument("--listen=[::1]:1")
         .problems();
-    let places: Vec<&str> = problems
+    let locations: Vec<&str> = problems
         .iter()
         .map(|it| it.split(": ").next().unwrap())
         .collect();
@@ -357,11 +372,11 @@ fn everything_that_is_wrong_anywhere_is_told_at_once_in_order() {
         "PANPAN_LISTEN",
         "--log-format",
     ];
-    assert_eq!(places, expected);
+    assert_eq!(locations, expected);
 }
 
 #[test]
-fn a_password_is_never_repeated() {
+fn a_password_is_never_printed() {
     let secret = "hunter2";
     let address = format!("postgres://app:{secret}@db/main");
     for setup in [
@@ -375,33 +390,30 @@ fn a_password_is_never_repeated() {
         Setup::default().with_variable("PANPAN_LOG_LEVEL", &address),
         Setup::default().with_argument(&format!("--store={address}")),
     ] {
-        let told = setup.problems().join("\n");
-        assert!(!told.contains(secret), "{told}");
+        let text = setup.problems().join("\n");
+        assert!(!text.contains(secret), "{text}");
     }
 }
 
 #[test]
-fn a_store_has_a_place_or_the_problem_says_how_to_name_one() {
+fn without_a_data_folder_the_problem_says_how_to_set_the_store() {
     let environment = BTreeMap::new();
-    let told = Draft::default()
-        .filled(Vec::new(), &environment)
+    let text = Draft::default()
+        .build(Vec::new(), &environment)
         .unwrap_err()
         .to_string();
-    assert!(
-        told.contains("store: there is no place to keep data"),
-        "{told}"
-    );
-    assert!(told.contains("PANPAN_DATA"), "{told}");
-    let broken = given::from_environment(&BTreeMap::from([("PANPAN_STORE".into(), "x".into())]));
-    let told = Draft::default()
-        .filled(broken, &environment)
+    assert!(text.contains("store: no data folder"), "{text}");
+    assert!(text.contains("PANPAN_DATA"), "{text}");
+    let store = BTreeMap::from([("PANPAN_STORE".into(), "x".into())]);
+    let text = Draft::default()
+        .build(assignment::from_environment(&store), &environment)
         .unwrap_err()
         .to_string();
-    assert_eq!(told.lines().count(), 2, "{told}");
+    assert_eq!(text.lines().count(), 2, "{text}");
 }
 
 #[test]
-fn a_file_that_was_named_has_to_be_there_and_readable() {
+fn a_file_that_is_named_has_to_be_readable() {
     let folder = std::env::temp_dir().join(format!("panpan-config-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
     let loaded = |name: &str, file: Option<&Path>| {
@@ -422,20 +434,20 @@ fn a_file_that_was_named_has_to_be_there_and_readable() {
         5
     );
     assert_eq!(loaded("largest.toml", None).unwrap().drain_seconds, 30);
-    for (name, said) in [
-        ("none.toml", "cannot be read"),
+    for (name, message) in [
+        ("none.toml", "cannot read the file"),
         ("bytes.toml", "UTF-8"),
         ("large.toml", "65536"),
     ] {
-        let told = loaded(name, None).unwrap_err().to_string();
-        assert!(told.contains(name) && told.contains(said), "{told}");
+        let text = loaded(name, None).unwrap_err().to_string();
+        assert!(text.contains(name) && text.contains(message), "{text}");
     }
     assert!(file::read(&folder.join("none.toml"), false).is_empty());
     fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]
-fn no_part_of_a_file_is_too_much() {
+fn no_file_makes_the_parser_panic() {
     let text = "listen = \"[::1]:1\"\nhosts = [\"ä\", \"b\"]\n[tls]\nkey = '''x'''\n[log]\nlevel = \"日本\"\n";
     for end in (0..=text.len()).filter(|end| text.is_char_boundary(*end)) {
         for garbage in ["", "=", "[", "\"", "{", "\u{0}", "\r"] {

@@ -1,4 +1,4 @@
-//! Calling an operation in this process, in the same backend a server lives in.
+//! Calls an operation in this process, with the same backend as a server.
 
 use std::pin::pin;
 
@@ -8,61 +8,62 @@ use panpan_failure::{Redacted, codes};
 use panpan_redact::Secret;
 use panpan_runtime::{Answer, CallRequest, CancellationToken, Dispatcher, Origin};
 
-use super::{Asked, End, OnItem, interrupt, unless};
+use super::{Call, End, OnItem, interrupt, unless_interrupted};
 use crate::backend::{Backend, DRAIN};
 use crate::store::StoreAddress;
 
-/// Calls the operation, for its items if it is a subscription.
-pub(super) async fn ask(
+/// Calls the operation, or subscribes to it.
+pub(super) async fn run(
     store: &StoreAddress,
     token: Option<Secret<String>>,
-    asked: Asked<'_>,
+    call: Call<'_>,
     on_item: &mut OnItem<'_>,
 ) -> anyhow::Result<End> {
     let backend = Backend::open(store)?;
     let abort = CancellationToken::new();
-    let request = request(asked, abort.clone());
-    let work = backend.kept_while(answered(&backend, token, request, on_item), || DRAIN);
-    stoppable(work, &abort, interrupt).await
+    let request = request(call, abort.clone());
+    let work = backend.run_and_drain(identify_and_call(&backend, token, request, on_item), || {
+        DRAIN
+    });
+    interruptible(work, &abort, interrupt).await
 }
 
-/// Does the work and stops it when it is interrupted. What was begun goes on to its record; who
-/// interrupts a second time does not wait for that.
-async fn stoppable<I: Future<Output = ()>>(
+/// Does the work. The first interrupt cancels the call and waits for its recorded outcome; the second does not wait.
+async fn interruptible<I: Future<Output = ()>>(
     work: impl Future<Output = anyhow::Result<End>>,
     abort: &CancellationToken,
     interrupt: impl Fn() -> I,
 ) -> anyhow::Result<End> {
     let mut work = pin!(work);
-    if let Some(end) = unless(interrupt(), work.as_mut()).await {
+    if let Some(end) = unless_interrupted(interrupt(), work.as_mut()).await {
         return end;
     }
     abort.cancel();
-    match unless(interrupt(), work).await {
-        Some(Ok(End::Failed { failure, .. })) if is_stopped(&failure) => {
-            Ok(End::Stopped(Some(failure.effect())))
+    match unless_interrupted(interrupt(), work).await {
+        Some(Ok(End::Failed { failure, .. })) if is_cancelled(&failure) => {
+            Ok(End::Interrupted(Some(failure.effect())))
         }
-        Some(Ok(End::Streamed)) | None => Ok(End::Stopped(None)),
+        Some(Ok(End::Streamed)) | None => Ok(End::Interrupted(None)),
         Some(end) => end,
     }
 }
 
-fn is_stopped(failure: &Redacted) -> bool {
+fn is_cancelled(failure: &Redacted) -> bool {
     failure.code().as_str() == codes::ERR_CANCELLED.code
 }
 
-fn request(asked: Asked<'_>, abort: CancellationToken) -> CallRequest {
+fn request(call: Call<'_>, abort: CancellationToken) -> CallRequest {
     CallRequest {
         origin: Origin::Internal,
-        key: asked.args.key.clone(),
-        retry_seed: asked.args.seed,
-        timeout_ms: asked.args.timeout,
+        key: call.args.key.clone(),
+        retry_seed: call.args.seed,
+        timeout_ms: call.args.timeout,
         abort: Some(abort),
-        ..CallRequest::from_wire(asked.operation, asked.input)
+        ..CallRequest::from_wire(call.operation, call.input)
     }
 }
 
-async fn answered(
+async fn identify_and_call(
     backend: &Backend,
     token: Option<Secret<String>>,
     mut request: CallRequest,
@@ -71,23 +72,23 @@ async fn answered(
     if let Some(token) = token {
         match backend.tokens().identify(token.expose()).await {
             Ok(identity) => request.caller = Some(identity),
-            Err(refusal) => return ended(backend.dispatcher().reject(request, refusal)),
+            Err(refusal) => return end_of(backend.dispatcher().reject(request, refusal)),
         }
     }
-    dispatched(backend.dispatcher(), request, on_item).await
+    call_or_subscribe(backend.dispatcher(), request, on_item).await
 }
 
-async fn dispatched(
+async fn call_or_subscribe(
     dispatcher: &Dispatcher,
     request: CallRequest,
     on_item: &mut OnItem<'_>,
 ) -> anyhow::Result<End> {
     let registry = dispatcher.registry();
     let operation = registry.get(&request.operation);
-    let gives_items =
+    let is_subscription =
         operation.is_some_and(|operation| operation.spec().op_type == OperationType::Subscription);
-    if !gives_items {
-        return ended(dispatcher.dispatch(request).await);
+    if !is_subscription {
+        return end_of(dispatcher.dispatch(request).await);
     }
     let failed = |failure| End::Failed {
         failure,
@@ -106,7 +107,7 @@ async fn dispatched(
     Ok(End::Streamed)
 }
 
-fn ended(answer: Answer) -> anyhow::Result<End> {
+fn end_of(answer: Answer) -> anyhow::Result<End> {
     let (call, replayed) = (answer.call, answer.replayed);
     Ok(match answer.into_value() {
         Ok(value) => End::Output {
@@ -145,28 +146,28 @@ mod tests {
     }
 
     async fn items(of: fn() -> Vec<Item>, input: Value) -> (Vec<Value>, anyhow::Result<End>) {
-        let mut shown = Vec::new();
+        let mut printed = Vec::new();
         let mut on_item = |item| {
-            shown.push(item);
+            printed.push(item);
             Ok(())
         };
         let request = CallRequest::from_wire("test/items", input);
-        let end = dispatched(&dispatcher(of), request, &mut on_item).await;
-        (shown, end)
+        let end = call_or_subscribe(&dispatcher(of), request, &mut on_item).await;
+        (printed, end)
     }
 
     #[tokio::test]
-    async fn the_items_of_a_subscription_are_shown_until_its_end() {
-        let (shown, end) = items(|| vec![Ok(json!(1)), Ok(json!(2))], json!({})).await;
-        assert_eq!(shown, [1, 2]);
+    async fn all_items_of_a_subscription_are_printed() {
+        let (printed, end) = items(|| vec![Ok(json!(1)), Ok(json!(2))], json!({})).await;
+        assert_eq!(printed, [1, 2]);
         assert!(matches!(end, Ok(End::Streamed)));
     }
 
     #[tokio::test]
-    async fn the_items_before_a_failure_are_shown() {
+    async fn the_items_before_a_failure_are_printed() {
         let broken = || vec![Ok(json!(1)), Err(Failure::new(codes::ERR_TIMEOUT))];
-        let (shown, end) = items(broken, json!({})).await;
-        assert_eq!(shown, [1]);
+        let (printed, end) = items(broken, json!({})).await;
+        assert_eq!(printed, [1]);
         let Ok(End::Failed { failure, .. }) = end else {
             panic!("{end:?}");
         };
@@ -174,13 +175,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_interrupt_stops_the_work_and_a_second_one_the_waiting() {
+    async fn the_first_interrupt_cancels_the_call_and_the_second_stops_waiting() {
         let spec = OperationSpec::new("test/wait".parse().unwrap(), OperationType::Query);
         let forever = |_: Context, _: Arc<Value>| std::future::pending::<Item>();
         let builder = Registry::builder().register(spec, forever);
         let store = Arc::new(MemoryStore::new(Arc::new(SystemClock)));
         let dispatcher = Dispatcher::new(builder.build().unwrap(), Ports::system(store));
-        for (interrupts, is_told) in [(1_u32, true), (2, false)] {
+        for (interrupts, effect_is_known) in [(1_u32, true), (2, false)] {
             let left = Cell::new(interrupts);
             let interrupt = || {
                 let comes = left.replace(left.get().saturating_sub(1)) > 0;
@@ -196,17 +197,17 @@ mod tests {
                 ..CallRequest::from_wire("test/wait", json!({}))
             };
             let mut on_item = |_| Ok(());
-            let work = dispatched(&dispatcher, request, &mut on_item);
-            let end = stoppable(work, &abort, interrupt).await;
-            let Ok(End::Stopped(effect)) = end else {
+            let work = call_or_subscribe(&dispatcher, request, &mut on_item);
+            let end = interruptible(work, &abort, interrupt).await;
+            let Ok(End::Interrupted(effect)) = end else {
                 panic!("{end:?}");
             };
-            assert_eq!(effect.is_some(), is_told, "{interrupts}");
+            assert_eq!(effect.is_some(), effect_is_known, "{interrupts}");
         }
     }
 
     #[tokio::test]
-    async fn a_reader_that_has_seen_enough_ends_the_subscription() {
+    async fn a_closed_stdout_ends_the_subscription() {
         let mut seen = 0;
         let mut on_item = |_| {
             seen += 1;
@@ -214,7 +215,7 @@ mod tests {
         };
         let dispatcher = dispatcher(|| vec![Ok(json!(1)), Ok(json!(2))]);
         let request = CallRequest::from_wire("test/items", json!({}));
-        let end = dispatched(&dispatcher, request, &mut on_item).await;
+        let end = call_or_subscribe(&dispatcher, request, &mut on_item).await;
         assert!(end.is_err());
         assert_eq!(seen, 1);
     }

@@ -1,4 +1,4 @@
-//! The short form of a source, as a flag says it: `[NAMESPACE=]FILE[@URL]`.
+//! The short form of a described service, as in a flag: `[NAMESPACE=]FILE[@URL]`.
 
 use std::path::Path;
 
@@ -6,44 +6,43 @@ use panpan_upstream::Url;
 
 use super::ServiceSource;
 
-/// Whether a text names a description, and perhaps where its service is.
-pub(crate) fn is_openapi(text: &str) -> bool {
-    openapi(Path::new(""), text).is_some()
+/// Whether a text is the short form of a service.
+pub(crate) fn is_service(text: &str) -> bool {
+    parse_service(Path::new(""), text).is_some()
 }
 
-/// The source a text stands for, its file seen from a folder.
-pub(crate) fn openapi(folder: &Path, text: &str) -> Option<ServiceSource> {
+/// Parses the short form of a service; its file is relative to the folder.
+pub(crate) fn parse_service(folder: &Path, text: &str) -> Option<ServiceSource> {
     let (namespace, rest) = match text.split_once('=') {
         Some((before, rest)) if is_namespace(before) => (Some(before), rest),
         _ => (None, text),
     };
-    let (file, url) = match address(rest) {
-        Some((file, url)) => (file, Some(Url::parse(url).ok().filter(is_service)?)),
+    let (file, url) = match split_url(rest) {
+        Some((file, url)) => (file, Some(Url::parse(url).ok().filter(is_service_url)?)),
         None => (rest, None),
     };
     if file.is_empty() {
         return None;
     }
     let is_named = namespace.is_some();
-    let namespace = namespace.map_or_else(|| named_after(Path::new(file)), str::to_owned);
+    let namespace = namespace.map_or_else(|| namespace_of(Path::new(file)), str::to_owned);
     Some(ServiceSource {
         is_named,
         ..ServiceSource::at(namespace, folder.join(file), url)
     })
 }
 
-/// The file before an address and the address; a file may have an at sign in its name.
-fn address(text: &str) -> Option<(&str, &str)> {
+/// Splits a text into file and URL; the name of a file may contain an at sign.
+fn split_url(text: &str) -> Option<(&str, &str)> {
     let schemes = ["@http://", "@https://"];
     let at = schemes.iter().filter_map(|it| text.rfind(it)).max()?;
     Some((&text[..at], &text[at + 1..]))
 }
 
-/// Whether a service can be asked at an address. A name or password in it would be refused with every
-/// call; they are credentials.
-pub(super) fn is_service(url: &Url) -> bool {
-    let is_bare = url.username().is_empty() && url.password().is_none();
-    is_bare && url.has_host() && matches!(url.scheme(), "http" | "https")
+/// Whether a URL can be the URL of a service: HTTP or HTTPS, without credentials, which every call would refuse.
+pub(super) fn is_service_url(url: &Url) -> bool {
+    let has_no_credentials = url.username().is_empty() && url.password().is_none();
+    has_no_credentials && url.has_host() && matches!(url.scheme(), "http" | "https")
 }
 
 pub(super) fn is_namespace(text: &str) -> bool {
@@ -51,10 +50,10 @@ pub(super) fn is_namespace(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(is_part)
 }
 
-/// What the operations of a file are called that nobody gave a name.
-pub(super) fn named_after(file: &Path) -> String {
+/// The default namespace of the operations in a file.
+pub(super) fn namespace_of(file: &Path) -> String {
     let stem = file.file_stem().and_then(|it| it.to_str());
-    // Two endings, as in pets.openapi.yaml, say one thing.
+    // Files such as pets.openapi.yaml have two extensions.
     let stem = stem.unwrap_or_default().split('.').next();
     let kept = |each: char| match each {
         each if each.is_ascii_alphanumeric() => each.to_ascii_lowercase(),
@@ -73,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_source_is_a_file_perhaps_with_a_name_and_an_address() {
+    fn a_service_is_a_file_with_an_optional_namespace_and_url() {
         for (text, expected) in [
             ("pets.yaml", Some(("pets", "pets.yaml", None))),
             (
@@ -95,7 +94,7 @@ mod tests {
             ("pets.yaml@https://", None),
             ("pets.yaml@https://me:hunter2@api.example.com", None),
         ] {
-            let source = openapi(Path::new(""), text);
+            let source = parse_service(Path::new(""), text);
             let found = source.as_ref().map(|it| {
                 let url = it.url.as_ref().map(Url::as_str);
                 (it.namespace.as_str(), it.file.to_str().unwrap(), url)

@@ -1,79 +1,79 @@
-//! A walk through a guide in a folder of its own.
+//! Runs the snippets of a guide in a temporary folder.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::Value;
 
-use crate::clients::{self, Asked, Configured};
+use crate::clients::{self, Configured, ToolCall};
 use crate::markdown::Snippet;
 use crate::process::{self, Server, Variables};
 use crate::{files, service};
 
-/// How far a walk has come.
-pub(crate) struct Walk {
+/// The state after the snippets so far.
+pub(crate) struct Runner {
     folder: PathBuf,
-    /// What clients ask for.
-    asked: Asked,
+    /// The call that clients make.
+    call: ToolCall,
     service_url: String,
-    /// The MCP server that is there already.
-    behind: Server,
+    /// The MCP server at mcp.example.com.
+    mcp_server: Server,
     variables: Variables,
     server: Option<Server>,
-    /// The failure a caller was given last.
+    /// The last failure that a caller got.
     failure: Option<Value>,
-    /// What a command said last.
-    said: Option<String>,
-    pub(crate) tried: Tried,
+    /// The stderr of the last command.
+    stderr: Option<String>,
+    pub(crate) counts: Counts,
 }
 
-/// How much was tried.
+/// How many snippets of each kind have run.
 #[derive(Debug, Default)]
-pub(crate) struct Tried {
+pub(crate) struct Counts {
     pub(crate) servers: usize,
     pub(crate) clients: usize,
     pub(crate) outcomes: usize,
 }
 
-impl Drop for Walk {
+impl Drop for Runner {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
 
-impl Walk {
-    pub(crate) fn new(asked: Asked) -> Self {
-        static MADE: AtomicUsize = AtomicUsize::new(0);
-        let number = MADE.fetch_add(1, Ordering::SeqCst);
+impl Runner {
+    pub(crate) fn new(call: ToolCall) -> Self {
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let number = COUNT.fetch_add(1, Ordering::SeqCst);
         let name = format!("panpan-guides-{}-{number}", std::process::id());
         let folder = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&folder).unwrap();
         let data = folder.join("data").to_str().unwrap().to_owned();
-        let behind_words = ["serve", "--store", "memory:"].map(str::to_owned);
+        let mcp_server = ["serve", "--store", "memory:"].map(str::to_owned);
         let variables = [
             ("PANPAN_DATA", data.as_str()),
-            // The service of the guides is public; the one it is tried with is not.
+            // The service of the guides is public; the test service is not.
             ("PANPAN_ALLOWED_HOSTS", "127.0.0.1"),
             ("PATH", &files::on_path(&folder)),
         ];
         Self {
-            behind: Server::start(&behind_words, &folder, &Variables::new()),
+            mcp_server: Server::start(&mcp_server, &folder, &Variables::new()),
             folder,
-            asked,
+            call,
             service_url: service::start(),
             variables: variables
                 .map(|(name, value)| (name.into(), value.into()))
                 .into(),
             server: None,
             failure: None,
-            said: None,
-            tried: Tried::default(),
+            stderr: None,
+            counts: Counts::default(),
         }
     }
 
-    /// Does what a snippet is for.
-    pub(crate) async fn take(&mut self, snippet: &Snippet) {
-        let text = self.filled(&snippet.text);
+    /// Runs a snippet according to its language.
+    pub(crate) async fn run(&mut self, snippet: &Snippet) {
+        let text = self.fill(&snippet.text);
         match snippet.language.as_str() {
             "yaml" => {
                 panpan_openapi::parse(text.as_bytes()).unwrap();
@@ -83,8 +83,8 @@ impl Walk {
                 text.parse::<toml::Table>().unwrap();
                 self.write(snippet, &text);
             }
-            "sh" => self.run_all(&snippet.text).await,
-            "text" => assert_eq!(self.said.as_deref().map(str::trim_end), Some(&*text)),
+            "sh" => self.run_commands(&snippet.text).await,
+            "text" => assert_eq!(self.stderr.as_deref().map(str::trim_end), Some(&*text)),
             "json" => {
                 let value = serde_json::from_str(&text).unwrap();
                 match Configured::read(&value) {
@@ -92,18 +92,18 @@ impl Walk {
                     None => self.compare(value),
                 }
             }
-            other => panic!("nobody knows how to try {other:?}"),
+            other => panic!("no way to test a snippet in {other:?}"),
         }
     }
 
-    /// What stands for something of the reader's, replaced by ours.
-    fn filled(&self, text: &str) -> String {
-        let nowhere = String::new();
-        let token = self.variables.get("PANPAN_TOKEN").unwrap_or(&nowhere);
+    /// Replaces the placeholders of the guide by the values of the test.
+    fn fill(&self, text: &str) -> String {
+        let no_token = String::new();
+        let token = self.variables.get("PANPAN_TOKEN").unwrap_or(&no_token);
         let server = self.server.as_ref();
         let folder = self.folder.to_str().unwrap();
         let id = server.map_or_else(String::new, |it| it.id().to_string());
-        let replaced = [
+        let replacements = [
             ("/home/ann/billing", folder),
             ("${workspaceFolder}", folder),
             ("${env:BILLING_KEY}", service::KEY),
@@ -116,11 +116,10 @@ impl Walk {
             ("http://127.0.0.1:7077", server.map_or("", |it| &it.url)),
             ("https://billing.example.com", &self.service_url),
             ("billing.example.com", "127.0.0.1"),
-            ("https://mcp.example.com", &self.behind.url),
+            ("https://mcp.example.com", &self.mcp_server.url),
         ];
-        let filled = text.to_owned();
         let replace = |text: String, (from, to): (&str, &str)| text.replace(from, to);
-        replaced.into_iter().fold(filled, replace)
+        replacements.into_iter().fold(text.to_owned(), replace)
     }
 
     fn write(&self, snippet: &Snippet, text: &str) {
@@ -128,10 +127,10 @@ impl Walk {
         std::fs::write(self.folder.join(file), text).unwrap();
     }
 
-    /// Runs the lines of a snippet, each seeing what those before it left.
-    async fn run_all(&mut self, text: &str) {
+    /// Runs the commands of a shell snippet one after the other.
+    async fn run_commands(&mut self, text: &str) {
         for line in text.replace("\\\n", " ").lines() {
-            let words = words(&self.filled(line));
+            let words = words(&self.fill(line));
             let program: Vec<&str> = words.iter().map(String::as_str).collect();
             match program[..] {
                 ["export", assignment] => {
@@ -143,59 +142,59 @@ impl Walk {
                     let configured = Configured::command(words.clone(), self.variables.clone());
                     self.connect_all(vec![configured]).await;
                 }
-                ["panpan", ..] => self.run(&words[1..]),
+                ["panpan", ..] => self.run_command(&words[1..]),
                 ["claude", "mcp", "add", ..] => {
                     self.connect_all(vec![Configured::added(&words[3..])]).await;
                 }
                 ["kill", ..] => self.reload(&words[1..]),
-                _ => panic!("nobody knows how to try {line:?}"),
+                _ => panic!("no way to test {line:?}"),
             }
         }
     }
 
     fn serve(&mut self, words: &[String]) {
-        // The one before gives its store free first.
+        // The previous server has to release its store first.
         self.server = None;
         let server = Server::start(words, &self.folder, &self.variables);
         self.variables
             .insert("PANPAN_SERVER".to_owned(), server.url.clone());
         self.server = Some(server);
-        self.tried.servers += 1;
+        self.counts.servers += 1;
     }
 
     fn reload(&self, arguments: &[String]) {
-        // One that has answered hears signals.
+        // A server that has answered a call also receives signals.
         let words = ["call", "services/list"].map(str::to_owned);
-        let answered = process::ended(&words, &self.folder, &self.variables);
-        assert!(answered.status.success(), "{answered:?}");
-        // The shell's own: a bare machine has no program of that name.
+        let called = process::run(&words, &self.folder, &self.variables);
+        assert!(called.status.success(), "{called:?}");
+        // The builtin of the shell: a minimal system has no program `kill`.
         let command = format!("kill {}", arguments.join(" "));
         let mut shell = std::process::Command::new("sh");
         let killed = shell.args(["-c", &command]).status();
         assert!(killed.unwrap().success());
         let server = self.server.as_ref().unwrap();
-        server.wait_for("the sources were read again");
+        server.wait_for("sources reloaded");
     }
 
-    fn run(&mut self, words: &[String]) {
-        let output = process::ended(words, &self.folder, &self.variables);
-        let said = String::from_utf8(output.stderr).unwrap();
-        let printed = String::from_utf8(output.stdout).unwrap();
-        // In a guide about failures, calls fail.
+    fn run_command(&mut self, words: &[String]) {
+        let output = process::run(words, &self.folder, &self.variables);
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        let stdout = String::from_utf8(output.stdout).unwrap();
+        // The calls in the guides fail.
         let is_call = words[0] == "call";
         assert_eq!(
             output.status.code(),
             Some(i32::from(is_call)),
-            "{words:?}: {said}"
+            "{words:?}: {stderr}"
         );
         if is_call {
-            self.failure = Some(serde_json::from_str(&printed).unwrap());
+            self.failure = Some(serde_json::from_str(&stdout).unwrap());
         }
         if words[0] == "token" {
-            let token = printed.trim().to_owned();
+            let token = stdout.trim().to_owned();
             self.variables.insert("PANPAN_TOKEN".to_owned(), token);
         }
-        self.said = Some(said);
+        self.stderr = Some(stderr);
     }
 
     async fn connect_all(&mut self, configured: Vec<Configured>) {
@@ -205,35 +204,33 @@ impl Walk {
                     words,
                     mut variables,
                 } => {
-                    let ours = self.variables.iter().filter(|(name, _)| !is_secret(name));
-                    variables.extend(ours.map(|(name, value)| (name.clone(), value.clone())));
-                    clients::over_pipe(self.asked, &words, variables).await
+                    let shared = self.variables.iter().filter(|(name, _)| !is_secret(name));
+                    variables.extend(shared.map(|(name, value)| (name.clone(), value.clone())));
+                    clients::over_stdio(self.call, &words, variables).await
                 }
-                Configured::Address { url, headers } => {
-                    clients::over_http(self.asked, &url, &headers)
-                }
+                Configured::Url { url, headers } => clients::over_http(self.call, &url, &headers),
             });
-            self.tried.clients += 1;
+            self.counts.clients += 1;
         }
     }
 
-    /// Compares what a guide shows with what a caller was given.
+    /// Compares the failure in the guide with the one that a caller got.
     fn compare(&mut self, shown: Value) {
-        let given = self.failure.take().unwrap();
-        assert_eq!(lasting(shown), lasting(given.clone()), "{given:#}");
-        self.tried.outcomes += 1;
+        let actual = self.failure.take().unwrap();
+        assert_eq!(stable(shown), stable(actual.clone()), "{actual:#}");
+        self.counts.outcomes += 1;
     }
 }
 
-/// What a client has to be told and does not find in its surroundings.
+/// Whether a variable has to be in the configuration of the client.
 fn is_secret(variable: &str) -> bool {
     variable.contains("KEY") || variable.contains("CREDENTIAL") || variable.contains("TOKEN")
 }
 
-/// Without what is another each time.
-fn lasting(mut failure: Value) -> Value {
-    for (place, members) in [("/panpan", &["id", "at"][..]), ("/error", &["debug", "id"])] {
-        let object = failure.pointer_mut(place).and_then(Value::as_object_mut);
+/// The failure without the members that differ each time.
+fn stable(mut failure: Value) -> Value {
+    for (pointer, members) in [("/panpan", &["id", "at"][..]), ("/error", &["debug", "id"])] {
+        let object = failure.pointer_mut(pointer).and_then(Value::as_object_mut);
         if let Some(object) = object {
             object.retain(|name, _| !members.contains(&name.as_str()));
         }
@@ -241,7 +238,7 @@ fn lasting(mut failure: Value) -> Value {
     failure
 }
 
-/// The words of a line; double quotes keep some together.
+/// The words of a line; double quotes group words.
 fn words(line: &str) -> Vec<String> {
     let parts = line.split('"').enumerate();
     let words = parts.flat_map(|(number, part)| match number % 2 {

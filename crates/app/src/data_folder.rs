@@ -1,6 +1,6 @@
-//! Where things are kept when nobody said where: one folder for each person.
+//! The data folder of a user, which contains the store if no other store is configured.
 //!
-//! Nothing is made here: whoever opens a file makes its folder, readable by nobody else.
+//! Nothing is created here: the store creates the folder, readable only by its owner, when it opens its file.
 
 use std::env;
 use std::ffi::OsString;
@@ -11,50 +11,48 @@ use anyhow::Context;
 use crate::cli::Hinted;
 use crate::store::StoreAddress;
 
-/// What names the folder outright.
+/// The variable that sets the folder.
 pub(crate) const DATA_VARIABLE: &str = "PANPAN_DATA";
 
-/// What to do when there is no such folder, or no file can be made in it.
+/// The hint when there is no data folder, or no file can be created in it.
 pub(crate) const HINT: &str =
     "set PANPAN_DATA to a folder you may write to, or name a file with --store sqlite:PATH";
 
 /// The name of the store's file in the folder.
 const STORE_FILE: &str = "panpan.db";
 
-/// There is no place for this person's data.
+/// The environment names no data folder.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no place to keep data: neither {DATA_VARIABLE} nor {home} names a folder")]
-pub(crate) struct NoPlace {
+#[error("no data folder: neither {DATA_VARIABLE} nor {home} names a folder")]
+pub(crate) struct NoDataFolder {
     home: &'static str,
 }
 
-/// The store of this name, or the one that is used when none is named.
-pub(crate) fn store_at(named: Option<&str>) -> anyhow::Result<StoreAddress> {
-    match named {
-        Some(named) => Ok(named
-            .parse()
-            .context("cannot tell where the store is (--store)")?),
+/// Parses the address of a store; without one, returns the default store.
+pub(crate) fn store_address(text: Option<&str>) -> anyhow::Result<StoreAddress> {
+    match text {
+        Some(text) => Ok(text.parse().context("cannot use --store")?),
         None => {
-            let hinted = || Hinted::new("cannot tell where the store is", HINT);
+            let hinted = || Hinted::new("cannot find the store", HINT);
             default_store().with_context(hinted)
         }
     }
 }
 
-/// The store that is used when none is named.
-pub(crate) fn default_store() -> Result<StoreAddress, NoPlace> {
+/// The store that is used when none is configured.
+pub(crate) fn default_store() -> Result<StoreAddress, NoDataFolder> {
     default_store_in(&|name| env::var_os(name))
 }
 
-/// The same, where the environment is this one.
+/// [`default_store`] for a given environment.
 pub(crate) fn default_store_in(
     variable: &dyn Fn(&str) -> Option<OsString>,
-) -> Result<StoreAddress, NoPlace> {
-    let folder = folder_on(System::HERE, variable)?;
+) -> Result<StoreAddress, NoDataFolder> {
+    let folder = folder_on(System::CURRENT, variable)?;
     Ok(StoreAddress::Sqlite(folder.join(STORE_FILE)))
 }
 
-/// Systems differ in where such folders are.
+/// The operating systems, which put data folders in different places.
 #[derive(Clone, Copy, Debug)]
 enum System {
     Linux,
@@ -63,7 +61,7 @@ enum System {
 }
 
 impl System {
-    const HERE: Self = if cfg!(target_os = "macos") {
+    const CURRENT: Self = if cfg!(target_os = "macos") {
         Self::Mac
     } else if cfg!(windows) {
         Self::Windows
@@ -72,28 +70,28 @@ impl System {
     };
 }
 
-/// The folder of this person's data, whether or not it is there yet.
+/// The data folder, which may not exist yet.
 fn folder_on(
     system: System,
     variable: &dyn Fn(&str) -> Option<OsString>,
-) -> Result<PathBuf, NoPlace> {
+) -> Result<PathBuf, NoDataFolder> {
     let set = |name: &str| variable(name).filter(|value| !value.is_empty());
     if let Some(folder) = set(DATA_VARIABLE) {
         return Ok(PathBuf::from(folder));
     }
-    // A folder that depends on where one stands would give every command its own store.
+    // A relative folder would give each working directory its own store.
     let absolute = |name: &str| set(name).map(PathBuf::from).filter(|it| it.has_root());
     let (home, folder) = match system {
         System::Linux => ("HOME", ".local/share/panpan"),
         System::Mac => ("HOME", "Library/Application Support/panpan"),
         System::Windows => ("LOCALAPPDATA", "panpan"),
     };
-    let shared = || match system {
-        System::Linux => absolute("XDG_DATA_HOME").map(|shared| shared.join("panpan")),
+    let xdg = || match system {
+        System::Linux => absolute("XDG_DATA_HOME").map(|folder| folder.join("panpan")),
         System::Mac | System::Windows => None,
     };
-    let personal = || absolute(home).map(|home| home.join(folder));
-    shared().or_else(personal).ok_or(NoPlace { home })
+    let in_home = || absolute(home).map(|home| home.join(folder));
+    xdg().or_else(in_home).ok_or(NoDataFolder { home })
 }
 
 #[cfg(test)]
@@ -102,12 +100,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_folder_is_the_one_named_or_the_one_the_system_has_for_it() {
+    fn panpan_data_wins_over_the_default_folder_of_the_system() {
         let home = ("HOME", "/home/ann");
         let data = ("PANPAN_DATA", "here");
         let shared = ("XDG_DATA_HOME", "/shared");
         let local = ("LOCALAPPDATA", "/local");
-        let nothing = |home| Err(NoPlace { home });
+        let none = |home| Err(NoDataFolder { home });
         for (system, variables, expected) in [
             (Linux, &[home][..], Ok("/home/ann/.local/share/panpan")),
             (Linux, &[home, shared], Ok("/shared/panpan")),
@@ -124,16 +122,16 @@ mod tests {
                 &[home, ("PANPAN_DATA", "")],
                 Ok("/home/ann/.local/share/panpan"),
             ),
-            (Linux, &[("HOME", "ann")], nothing("HOME")),
-            (Linux, &[], nothing("HOME")),
+            (Linux, &[("HOME", "ann")], none("HOME")),
+            (Linux, &[], none("HOME")),
             (
                 Mac,
                 &[home, shared],
                 Ok("/home/ann/Library/Application Support/panpan"),
             ),
-            (Mac, &[shared], nothing("HOME")),
+            (Mac, &[shared], none("HOME")),
             (Windows, &[home, local], Ok("/local/panpan")),
-            (Windows, &[home], nothing("LOCALAPPDATA")),
+            (Windows, &[home], none("LOCALAPPDATA")),
         ] {
             let found = folder_on(system, &|name| {
                 let found = variables.iter().find(|(known, _)| *known == name);

@@ -1,4 +1,4 @@
-//! A store that may not grow any more: what is promised goes on, what is not is refused, and it is said.
+//! A full store: recorded outcomes are still replayed, new keys are refused, and readiness and metrics report it.
 
 use panpan_runtime::ports::{Change, Documents as _, Expect};
 use panpan_runtime::system::SystemClock;
@@ -7,7 +7,7 @@ use panpan_store::{SqliteOptions, SqliteStore};
 use crate::server::Server;
 use crate::{Folder, until};
 
-/// Puts twenty documents of a megabyte into the store, or takes them out again.
+/// Writes twenty documents of a megabyte into the store, or deletes them.
 fn fill(folder: &Folder, with: Option<&str>) {
     let options = SqliteOptions {
         size_bytes: u64::MAX,
@@ -32,7 +32,7 @@ fn is_ready(server: &Server) -> bool {
 }
 
 #[test]
-fn a_server_whose_store_is_full_says_so_and_goes_on_by_itself() {
+fn a_full_store_refuses_new_keys_and_recovers_without_a_restart() {
     let folder = Folder::new();
     let server = Server::run(
         folder
@@ -42,7 +42,7 @@ fn a_server_whose_store_is_full_says_so_and_goes_on_by_itself() {
     assert_eq!(server.order("first").status, 200);
     assert!(is_ready(&server));
     fill(&folder, Some(&"x".repeat(1024 * 1024)));
-    // The first one that finds no room is still served, from the reserve.
+    // The first call after the limit still uses the reserve.
     let mut number = 0;
     until("a store that is full", || {
         number += 1;
@@ -55,7 +55,7 @@ fn a_server_whose_store_is_full_says_so_and_goes_on_by_itself() {
     assert_eq!(failure["code"], "ERR_STORE_UNAVAILABLE");
     assert_eq!(failure["details"]["reason"], "full");
     assert_eq!(failure["panpan"]["effect"], "none");
-    assert_eq!(server.order("first").status, 200, "its outcome is told");
+    assert_eq!(server.order("first").status, 200, "its outcome is replayed");
     let unkeyed = r#"{"operation": "demo/divide", "input": {"dividend": 6, "divisor": 3}}"#;
     assert_eq!(server.call("", unkeyed).status, 200);
     let readiness = server.get("/readyz");
@@ -80,12 +80,12 @@ fn a_server_whose_store_is_full_says_so_and_goes_on_by_itself() {
 }
 
 #[test]
-fn what_unknown_callers_are_refused_is_counted_and_not_recorded() {
+fn refused_anonymous_calls_are_counted_and_not_recorded() {
     let folder = Folder::new();
-    let made = folder.ran(&["token", "new", "ann", "--scope", "panpan:watch"]);
-    let token = String::from_utf8(made.stdout).unwrap().trim().to_owned();
+    let created = folder.run(&["token", "new", "ann", "--scope", "panpan:watch"]);
+    let token = String::from_utf8(created.stdout).unwrap().trim().to_owned();
     let server = Server::start(&folder, &["--allow-anonymous=false"]);
-    let begun = std::time::Instant::now();
+    let start = std::time::Instant::now();
     for _ in 0..100 {
         let answer = server.call(
             "",
@@ -102,9 +102,9 @@ fn what_unknown_callers_are_refused_is_counted_and_not_recorded() {
     assert!(!recorded().contains("FORBIDDEN"), "{}", recorded());
     let metrics = server.get("/metrics");
     assert_eq!(metrics.status, 401);
-    let lines = server.said();
+    let lines = server.lines();
     let about = lines.iter().filter(|line| line.contains("FORBIDDEN"));
-    // Twenty lines in each second that the calls took, begun or whole.
-    let seconds = usize::try_from(begun.elapsed().as_secs()).unwrap() + 2;
+    // At most twenty lines in each started second.
+    let seconds = usize::try_from(start.elapsed().as_secs()).unwrap() + 2;
     assert!(about.count() <= 20 * seconds, "{lines:?}");
 }

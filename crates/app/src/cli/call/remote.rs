@@ -1,4 +1,4 @@
-//! Calling an operation at a server.
+//! Calls an operation on a server.
 
 use anyhow::Context;
 use panpan_contract::operation::OperationType;
@@ -6,33 +6,34 @@ use panpan_failure::{Failure, codes};
 use panpan_upstream::remote::{Remote, RemoteCall, RemoteSettings};
 
 use super::super::error::Hinted;
-use super::{Asked, End, OnItem, cleaned, interrupt, unless};
+use super::{Call, End, OnItem, interrupt, redact, unless_interrupted};
 
-/// Calls the operation, for its items if it is a subscription.
-pub(super) async fn ask(
+/// Calls the operation, or subscribes to it.
+pub(super) async fn run(
     settings: &RemoteSettings,
-    asked: Asked<'_>,
+    call: Call<'_>,
     on_item: &mut OnItem<'_>,
 ) -> anyhow::Result<End> {
     let remote = Remote::new(settings).with_context(|| {
-        let hint = "see --server, --token-file and --ca in `panpan call --help`";
-        Hinted::new("cannot ask a server", hint)
+        let hint = "check --server, --token-file and --ca; `panpan call --help` describes them";
+        Hinted::new("cannot call the server", hint)
     })?;
-    let end = unless(interrupt(), answered(&remote, settings, asked, on_item)).await;
-    end.unwrap_or(Ok(End::Stopped(None)))
+    let work = call_or_subscribe(&remote, settings, call, on_item);
+    let end = unless_interrupted(interrupt(), work).await;
+    end.unwrap_or(Ok(End::Interrupted(None)))
 }
 
-async fn answered(
+async fn call_or_subscribe(
     remote: &Remote,
     settings: &RemoteSettings,
-    asked: Asked<'_>,
+    call: Call<'_>,
     on_item: &mut OnItem<'_>,
 ) -> anyhow::Result<End> {
-    let clean = |failure| cleaned(failure, settings.token.as_ref());
-    let mut call = remote_call(asked);
+    let redact = |failure| redact(failure, settings.token.as_ref());
+    let mut call = remote_call(call);
     let answer = match remote.call(&call).await {
         Ok(answer) => answer,
-        Err(failure) => return Ok(End::Unanswered(clean(failure))),
+        Err(failure) => return Ok(End::NoResponse(redact(failure))),
     };
     match answer.outcome {
         Ok(value) => Ok(End::Output {
@@ -40,57 +41,57 @@ async fn answered(
             call: answer.call,
             replayed: answer.replayed,
         }),
-        Err(failure) if is_a_subscription(&failure) => {
+        Err(failure) if is_subscription(&failure) => {
             call.op_type = Some(OperationType::Subscription);
-            streamed(remote, settings, &call, on_item).await
+            subscribe(remote, settings, &call, on_item).await
         }
         Err(failure) => Ok(End::Failed {
-            failure: clean(failure),
+            failure: redact(failure),
             replayed: answer.replayed,
         }),
     }
 }
 
-async fn streamed(
+async fn subscribe(
     remote: &Remote,
     settings: &RemoteSettings,
     call: &RemoteCall,
     on_item: &mut OnItem<'_>,
 ) -> anyhow::Result<End> {
-    let clean = |failure| cleaned(failure, settings.token.as_ref());
+    let redact = |failure| redact(failure, settings.token.as_ref());
     let mut items = match remote.subscribe(call).await {
         Ok(items) => items,
-        Err(failure) => return Ok(End::Unanswered(clean(failure))),
+        Err(failure) => return Ok(End::NoResponse(redact(failure))),
     };
     loop {
         match items.next().await {
             Ok(Some(Ok(item))) => on_item(item)?,
             Ok(Some(Err(failure))) => {
                 return Ok(End::Failed {
-                    failure: clean(failure),
+                    failure: redact(failure),
                     replayed: false,
                 });
             }
             Ok(None) => return Ok(End::Streamed),
-            Err(failure) => return Ok(End::Unanswered(clean(failure))),
+            Err(failure) => return Ok(End::NoResponse(redact(failure))),
         }
     }
 }
 
-/// Whether a refusal says that the operation gives items; it was not run then.
-fn is_a_subscription(failure: &Failure) -> bool {
+/// Whether a call was refused because the operation is a subscription.
+fn is_subscription(failure: &Failure) -> bool {
     let op_type = failure.details().and_then(|details| details.get("op_type"));
     failure.code().as_str() == codes::INVALID_OPERATION_TYPE.code
         && op_type.is_some_and(|op_type| op_type == "subscription")
 }
 
-fn remote_call(asked: Asked<'_>) -> RemoteCall {
+fn remote_call(call: Call<'_>) -> RemoteCall {
     RemoteCall {
-        operation: asked.operation.to_owned(),
-        input: asked.input,
-        key: asked.args.key.as_ref().map(ToString::to_string),
-        retry_seed: asked.args.seed,
-        timeout_ms: asked.args.timeout,
+        operation: call.operation.to_owned(),
+        input: call.input,
+        key: call.args.key.as_ref().map(ToString::to_string),
+        retry_seed: call.args.seed,
+        timeout_ms: call.args.timeout,
         op_type: None,
     }
 }

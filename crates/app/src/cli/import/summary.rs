@@ -1,16 +1,16 @@
-//! What is told about an import, as lines for people.
+//! The report about an import, as text.
 
-use super::report::{Group, Report, Written};
-use crate::cli::terminal::visible;
+use super::report::{Destination, Group, Report};
+use crate::cli::terminal::escape;
 
-/// How many names, statuses and addresses are told; the others are counted.
-const TOLD: usize = 6;
-/// How many kinds of warnings are told.
-const GROUPS_TOLD: usize = 8;
-/// How many places of a warning are told.
-const POINTERS_TOLD: usize = 2;
+/// How many names, statuses and URLs are listed; the rest are counted.
+const ITEMS_LISTED: usize = 6;
+/// How many kinds of warnings are listed.
+const GROUPS_LISTED: usize = 8;
+/// How many pointers of a warning are listed.
+const POINTERS_LISTED: usize = 2;
 
-/// The lines.
+/// The report as text, without control characters.
 pub(super) fn text(report: &Report) -> String {
     let mut lines = vec![headline(report), String::new()];
     lines.extend(operations(report));
@@ -20,7 +20,7 @@ pub(super) fn text(report: &Report) -> String {
     lines.extend(warnings(report));
     lines.push(String::new());
     lines.extend(next(report));
-    let lines: Vec<String> = lines.iter().map(|line| visible(line)).collect();
+    let lines: Vec<String> = lines.iter().map(|line| escape(line)).collect();
     lines.join("\n")
 }
 
@@ -33,8 +33,8 @@ fn headline(report: &Report) -> String {
 fn operations(report: &Report) -> Vec<String> {
     let kinds = [
         counted(report.queries, "query", "queries"),
-        counted(report.changes, "change", "changes"),
-        counted(report.streams, "stream", "streams"),
+        counted(report.changes, "mutation", "mutations"),
+        counted(report.streams, "subscription", "subscriptions"),
     ];
     let kinds: Vec<String> = kinds.into_iter().flatten().collect();
     let total = match kinds.as_slice() {
@@ -47,13 +47,13 @@ fn operations(report: &Report) -> Vec<String> {
     labelled("operations", values)
 }
 
-const LEFT_OUT: &str = "left out by the filters";
-const HIDDEN: &str = "of them hidden from callers by overlays";
+const LEFT_OUT: &str = "skipped by the filters";
+const HIDDEN: &str = "hidden from callers by overlays";
 
-/// Those that are declared, and who declares none: an overlay can say what is missing.
+/// The declared failures, and the operations without any: an overlay can declare theirs.
 fn failures(report: &Report) -> Vec<String> {
-    let silent = report.silent.len();
-    let declaring = amount(report.operations - silent, "operation", "operations");
+    let without = report.without_failures.len();
+    let declaring = amount(report.operations - without, "operation", "operations");
     let statuses = report.statuses.iter().map(|(status, count)| match status {
         Some(status) => format!("{status} ×{count}"),
         None => format!("no status ×{count}"),
@@ -66,10 +66,10 @@ fn failures(report: &Report) -> Vec<String> {
             report.failures
         ));
     }
-    if silent > 0 {
-        let operations = amount(silent, "operation", "operations");
+    if without > 0 {
+        let operations = amount(without, "operation", "operations");
         values.push(format!("none declared by {operations}:"));
-        let names = first_of(report.silent.clone());
+        let names = first_of(report.without_failures.clone());
         values.extend(names.iter().map(|name| format!("  {name}")));
     }
     labelled("failures", values)
@@ -77,12 +77,12 @@ fn failures(report: &Report) -> Vec<String> {
 
 fn service(report: &Report) -> Vec<String> {
     let mut values = first_of(report.servers.clone());
-    if values.is_empty() && report.homeless > 0 {
-        values.push("the document does not say where it is".to_owned());
+    if values.is_empty() && report.without_url > 0 {
+        values.push("no URL in the document".to_owned());
     } else {
         let (one, many) = ("operation without", "operations without");
-        let homeless = counted(report.homeless, one, many);
-        values.extend(homeless.map(|it| format!("{it} a whole address")));
+        let without_url = counted(report.without_url, one, many);
+        values.extend(without_url.map(|it| format!("{it} an absolute URL")));
     }
     labelled("service", values)
 }
@@ -95,7 +95,9 @@ fn credentials(report: &Report) -> Vec<String> {
     let variable = report.secret_variable();
     labelled(
         "credentials",
-        vec![format!("{names}: in {variable} or panpan.toml")],
+        vec![format!(
+            "{names}: set {variable}, or credentials in panpan.toml"
+        )],
     )
 }
 
@@ -106,10 +108,10 @@ fn warnings(report: &Report) -> Vec<String> {
         (count, false) => count.to_string(),
     };
     let mut lines = labelled("warnings", vec![count]);
-    lines.extend(report.groups.iter().take(GROUPS_TOLD).flat_map(group));
-    if let Some(more @ 1..) = report.groups.len().checked_sub(GROUPS_TOLD) {
+    lines.extend(report.groups.iter().take(GROUPS_LISTED).flat_map(group));
+    if let Some(more @ 1..) = report.groups.len().checked_sub(GROUPS_LISTED) {
         let more = amount(more, "other kind", "other kinds");
-        lines.push(format!("    and {more} of warnings, which --json shows"));
+        lines.push(format!("    and {more} of warnings; --json lists all"));
     }
     lines
 }
@@ -121,31 +123,28 @@ fn group(group: &Group) -> Vec<String> {
         _ => format!("{count} × "),
     };
     let mut lines = vec![format!("    {times}{}", group.message)];
-    let told = group.pointers.iter().take(POINTERS_TOLD);
-    lines.extend(told.map(|pointer| format!("      {pointer}")));
-    if let Some(more @ 1..) = count.checked_sub(POINTERS_TOLD) {
+    let listed = group.pointers.iter().take(POINTERS_LISTED);
+    lines.extend(listed.map(|pointer| format!("      {pointer}")));
+    if let Some(more @ 1..) = count.checked_sub(POINTERS_LISTED) {
         lines.push(format!("      and {more} more"));
     }
     lines
 }
 
 fn next(report: &Report) -> Vec<String> {
-    let done = match &report.written {
-        Written::Nowhere => return vec!["no contract was written".to_owned()],
-        Written::File(path) => format!("written to {}; next", path.display()),
-        Written::Printed | Written::Inside(_) => "next, with the contract in a file".to_owned(),
+    let done = match &report.destination {
+        Destination::None => return vec!["no contract was written".to_owned()],
+        Destination::File(path) => format!("wrote {}; serve it", path.display()),
+        Destination::Stdout | Destination::Report(_) => "save the contract and serve it".to_owned(),
     };
-    let address = match report.homeless {
+    let url = match report.without_url {
         0 => "",
-        _ => ", URL being where the service is",
+        _ => " with the URL of the service",
     };
-    vec![
-        format!("{done}{address}:"),
-        format!("  {}", report.command()),
-    ]
+    vec![format!("{done}{url}:"), format!("  {}", report.command())]
 }
 
-/// Lines of which the first begins with what they are about.
+/// Lines, the first of them with a label.
 fn labelled(label: &str, values: Vec<String>) -> Vec<String> {
     let labels = std::iter::once(label).chain(std::iter::repeat(""));
     let lines = labels.zip(values);
@@ -154,7 +153,7 @@ fn labelled(label: &str, values: Vec<String>) -> Vec<String> {
         .collect()
 }
 
-/// An amount of something, where there is any.
+/// An amount, or `None` for zero.
 fn counted(count: usize, one: &str, many: &str) -> Option<String> {
     (count > 0).then(|| amount(count, one, many))
 }
@@ -166,10 +165,10 @@ fn amount(count: usize, one: &str, many: &str) -> String {
     }
 }
 
-/// The first few, and how many more there are.
+/// The first items, and how many more there are.
 fn first_of(mut texts: Vec<String>) -> Vec<String> {
-    let more = texts.len().saturating_sub(TOLD);
-    texts.truncate(TOLD);
+    let more = texts.len().saturating_sub(ITEMS_LISTED);
+    texts.truncate(ITEMS_LISTED);
     texts.extend((more > 0).then(|| format!("and {more} more")));
     texts
 }

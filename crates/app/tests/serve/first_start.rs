@@ -1,4 +1,4 @@
-//! The first start: nothing is configured, nothing is there yet.
+//! The first start, without any configuration.
 
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
@@ -8,15 +8,15 @@ use serde_json::Value;
 use crate::Folder;
 use crate::server::Server;
 
-/// What the line after `try` says, run as it is.
-fn tried(server: &Server, token: &str) -> Value {
-    server.hear("stop with Ctrl-C");
-    let said = server.said();
-    let before = said
+/// Runs the command after `try` in the banner.
+fn run_example(server: &Server, token: &str) -> Value {
+    server.wait_for_line("stop with Ctrl-C");
+    let lines = server.lines();
+    let before = lines
         .iter()
         .position(|line| line.starts_with("try"))
         .unwrap();
-    let command = said[before + 1].trim();
+    let command = lines[before + 1].trim();
     assert!(command.starts_with("curl "), "{command}");
     let output = Command::new("sh")
         .args(["-c", command])
@@ -27,23 +27,23 @@ fn tried(server: &Server, token: &str) -> Value {
 }
 
 #[test]
-fn a_server_starts_without_any_configuration_and_says_where_everything_is() {
+fn the_banner_contains_all_addresses() {
     let folder = Folder::new();
     let mut server = Server::start(&folder, &[]);
-    server.hear("stop with Ctrl-C");
-    let said = server.said().join("\n");
+    server.wait_for_line("stop with Ctrl-C");
+    let banner = server.lines().join("\n");
     let url = format!("http://{}", server.address);
     for part in [
-        format!(" serves 15 operations at {url}\n"),
+        format!(" serves 15 built-in operations at {url}\n"),
         format!("{url}/mcp\n"),
         format!("{url}/call, /batch, /subscribe, /operations/NAME"),
         format!("{url}/rpc\n"),
         format!("ws://{}/ws\n", server.address),
         format!("{url}/errors, /openapi.json, /contract.json, /healthz, /readyz, /metrics"),
         format!("sqlite:{}/panpan.db\n", folder.data().display()),
-        "anyone who can reach it".to_owned(),
+        "everyone who can connect".to_owned(),
     ] {
-        assert!(said.contains(&part), "{part}: {said}");
+        assert!(banner.contains(&part), "{part}: {banner}");
     }
     for path in [
         "/healthz",
@@ -54,28 +54,28 @@ fn a_server_starts_without_any_configuration_and_says_where_everything_is() {
     ] {
         assert_eq!(server.get(path).status, 200, "{path}");
     }
-    let data = server.stopped().stdout;
-    assert!(data.is_empty(), "talk does not belong on stdout");
+    let stdout = server.stop().stdout;
+    assert!(stdout.is_empty(), "messages belong on stderr");
 }
 
 #[test]
-fn what_is_kept_is_for_nobody_elses_eyes() {
+fn only_the_owner_can_read_the_data() {
     let folder = Folder::new();
     let server = Server::start(&folder, &[]);
     assert_eq!(server.order("k").status, 200);
-    let mut kept = vec![(folder.data(), 0o700)];
+    let mut paths = vec![(folder.data(), 0o700)];
     for entry in std::fs::read_dir(folder.data()).unwrap() {
-        kept.push((entry.unwrap().path(), 0o600));
+        paths.push((entry.unwrap().path(), 0o600));
     }
-    assert!(kept.len() > 1);
-    for (path, expected) in kept {
+    assert!(paths.len() > 1);
+    for (path, expected) in paths {
         let mode = std::fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, expected, "{}", path.display());
     }
 }
 
 #[test]
-fn the_command_to_try_works_as_it_is_printed() {
+fn the_example_in_the_banner_works() {
     let folder = Folder::new();
     let token = folder.token("ann");
     let (certificate, key) = crate::refusals::certificate(&folder, "server");
@@ -88,7 +88,7 @@ fn the_command_to_try_works_as_it_is_printed() {
         &[&everywhere[..], &tls].concat(),
     ] {
         let server = Server::start(&folder, flags);
-        let answer = tried(&server, &token);
+        let answer = run_example(&server, &token);
         assert_eq!(answer["code"], "DIVISION_BY_ZERO", "{flags:?}: {answer}");
     }
 }

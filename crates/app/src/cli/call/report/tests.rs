@@ -1,4 +1,4 @@
-//! Pages of failures, whole, as they stand on a terminal.
+//! Complete reports about failures.
 
 use panpan_failure::{Alternative, Repeat, codes};
 use serde_json::json;
@@ -8,9 +8,9 @@ use super::*;
 
 fn check(failure: Failure, key: Option<&str>, expected: &[&str]) {
     let failure = failure.redacted();
-    let page = page(&failure, key, Paint::Plain);
-    let lines: Vec<&str> = page.lines().collect();
-    assert_eq!(lines, expected, "\n{page}");
+    let report = report(&failure, key, Colour::Off);
+    let lines: Vec<&str> = report.lines().collect();
+    assert_eq!(lines, expected, "\n{report}");
 }
 
 fn rate_limited() -> Failure {
@@ -23,7 +23,7 @@ fn rate_limited() -> Failure {
 }
 
 #[test]
-fn a_failure_that_passes_says_how_long_to_wait() {
+fn the_delay_of_a_retryable_failure_is_printed_once() {
     check(
         rate_limited(),
         None,
@@ -32,10 +32,10 @@ fn a_failure_that_passes_says_how_long_to_wait() {
             "  api.example.com answered HTTP 429",
             "",
             "what to do",
-            "  - Wait for the stated delay, then repeat the call",
-            "  - wait 7.5 s, then call again, at most 3 times",
+            "  - Wait 7.5 s, then repeat the call",
+            "  - retry at most 3 times",
             "",
-            "again  yes: nothing was done",
+            "retry  yes: nothing was changed",
             "tried  4 times",
             "id     00000000-0000-0000-0000-000000000007",
         ],
@@ -43,7 +43,7 @@ fn a_failure_that_passes_says_how_long_to_wait() {
 }
 
 #[test]
-fn every_violation_is_shown_with_what_was_expected_and_found() {
+fn every_violation_shows_the_expected_and_the_found_value() {
     let failure = Failure::new(codes::INVALID_INPUT)
         .with_message("input does not match the schema")
         .with_violation(Violation::wrong_type(
@@ -70,20 +70,20 @@ fn every_violation_is_shown_with_what_was_expected_and_found() {
             "  /by/id: wrong type",
             "    expected  a string",
             "    found     7",
-            "    write     by.id='\"7\"' to send it as a text",
+            "    write     by.id='\"7\"' to send a string",
             "",
             "  the whole input: is odd",
             "",
             "what to do",
             "  - Correct every field listed in the violations, then call again",
             "",
-            "again  no: the same call fails again",
+            "retry  no: the same call fails again",
         ],
     );
 }
 
 #[test]
-fn adjustments_and_alternatives_can_be_typed_as_they_stand() {
+fn adjustments_and_alternatives_can_be_copied_to_a_shell() {
     let failure = Failure::new(codes::INVALID_INPUT_ERROR)
         .with_adjustment("code", "ERR_TIMEOUT")
         .with_adjustment("size", "7")
@@ -103,13 +103,13 @@ fn adjustments_and_alternatives_can_be_typed_as_they_stand() {
             "  - call with size='\"7\"'",
             "  - or ask for ERR_TIMEOUT, as in {\"code\":\"ERR_TIMEOUT\"}",
             "",
-            "again  no: the same call fails again",
+            "retry  no: the same call fails again",
         ],
     );
 }
 
 #[test]
-fn whether_to_call_again_depends_on_the_effect_and_the_key() {
+fn the_retry_line_depends_on_the_effect_and_the_key() {
     let (read, write) = (Repeat::Allowed, Repeat::OnlyWithoutEffect);
     let key = Some("order-7");
     for (code, effect, repeat, key, expected) in [
@@ -118,7 +118,7 @@ fn whether_to_call_again_depends_on_the_effect_and_the_key() {
             Effect::None,
             write,
             None,
-            "yes: nothing was done",
+            "yes: nothing was changed",
         ),
         (
             codes::ERR_TIMEOUT,
@@ -139,7 +139,7 @@ fn whether_to_call_again_depends_on_the_effect_and_the_key() {
             Effect::Unknown,
             write,
             None,
-            "not before you have checked: it may have taken effect",
+            "check first whether the call took effect: it may have",
         ),
         (
             codes::NOT_FOUND,
@@ -153,31 +153,31 @@ fn whether_to_call_again_depends_on_the_effect_and_the_key() {
             Effect::Unknown,
             write,
             key,
-            "not before you have checked: it may have taken effect",
+            "check first whether the call took effect: it may have",
         ),
         (
             codes::ERR_OUTCOME_TOO_LARGE,
             Effect::Applied,
             write,
             None,
-            "no: it took effect",
+            "no: the call took effect",
         ),
     ] {
         let failure = Failure::new(code).with_effect(effect).with_repeat(repeat);
-        assert_eq!(again(&failure, key), expected, "{}", failure.code());
+        assert_eq!(retry(&failure, key), expected, "{}", failure.code());
     }
 }
 
 #[test]
-fn colour_changes_nothing_but_colour() {
+fn colour_adds_only_escape_sequences() {
     let failure = rate_limited().with_violation(Violation::value("/a", "is odd"));
     let failure = failure.redacted();
-    let coloured = page(&failure, None, Paint::Colour);
+    let coloured = report(&failure, None, Colour::On);
     let expected = [
         "\u{1b}[1;31mERR_HTTP_429_RATE_LIMITED\u{1b}[0m: Upstream rate limit reached",
         "  \u{1b}[36m/a\u{1b}[0m: is odd",
         "\u{1b}[1mwhat to do\u{1b}[0m",
-        "\u{1b}[1magain\u{1b}[0m  yes: nothing was done",
+        "\u{1b}[1mretry\u{1b}[0m  yes: nothing was changed",
         "\u{1b}[1mid   \u{1b}[0m  \u{1b}[2m00000000-0000-0000-0000-000000000007\u{1b}[0m",
     ];
     for line in expected {
@@ -196,36 +196,36 @@ fn colour_changes_nothing_but_colour() {
     ] {
         plain = plain.replace(sequence, "");
     }
-    assert_eq!(plain, page(&failure, None, Paint::Plain));
+    assert_eq!(plain, report(&failure, None, Colour::Off));
 }
 
 #[test]
-fn nothing_a_failure_says_commands_the_terminal_or_passes_for_a_line_of_ours() {
-    let evil = "\u{1b}[2J\u{9b}1m\r\u{202e}evil\nagain  yes: it is safe";
+fn texts_of_a_failure_cannot_control_the_terminal_or_forge_a_line() {
+    let evil = "\u{1b}[2J\u{9b}1m\r\u{202e}evil\nretry  yes: it is safe";
     let failure = Failure::new(codes::INVALID_INPUT_ERROR)
         .with_message(evil)
         .with_violation(Violation::value(evil, evil).expected(evil).actual(evil))
         .with_actions([evil])
         .with_adjustment(evil, evil)
         .with_alternatives([Alternative::from(evil)]);
-    let page = page(&failure.redacted(), Some(evil), Paint::Plain);
-    for line in page.lines() {
+    let report = report(&failure.redacted(), Some(evil), Colour::Off);
+    for line in report.lines() {
         assert!(
             !line
                 .chars()
                 .any(|character| character.is_control() || character == '\u{202e}')
         );
     }
-    let again: Vec<&str> = page
+    let retry: Vec<&str> = report
         .lines()
-        .filter(|line| line.starts_with("again"))
+        .filter(|line| line.starts_with("retry"))
         .collect();
-    assert_eq!(again, ["again  no: the same call fails again"]);
+    assert_eq!(retry, ["retry  no: the same call fails again"]);
 }
 
 #[test]
-fn delays_are_told_in_units_people_use() {
-    for (milliseconds, told) in [
+fn delays_have_readable_units() {
+    for (milliseconds, text) in [
         (1, "1 ms"),
         (999, "999 ms"),
         (1000, "1 s"),
@@ -234,8 +234,45 @@ fn delays_are_told_in_units_people_use() {
         (120_000, "2 min"),
         (150_001, "3 min"),
     ] {
-        assert_eq!(duration(milliseconds), told);
+        assert_eq!(duration(milliseconds), text);
     }
-    assert_eq!(waiting(None, Some(1)).unwrap(), "call again, once more");
-    assert_eq!(waiting(Some(0), None), None);
+    assert_eq!(waiting(None, Some(1)).unwrap(), "retry once");
+    assert_eq!(
+        waiting(Some("2 s"), Some(3)).unwrap(),
+        "wait 2 s, then retry at most 3 times"
+    );
+    assert_eq!(waiting(None, None), None);
+}
+
+#[test]
+fn the_delay_is_part_of_the_action_that_says_to_wait() {
+    for (action, delay, expected) in [
+        (
+            "Wait for the stated delay, then repeat the call",
+            Some("2 s"),
+            "Wait 2 s, then repeat the call",
+        ),
+        (
+            "Wait before retrying",
+            Some("2 s"),
+            "Wait 2 s before retrying",
+        ),
+        (
+            "Wait until the resource is released",
+            Some("2 s"),
+            "Wait until the resource is released (at least 2 s)",
+        ),
+        (
+            "Wait 2000 ms, then repeat the identical call",
+            Some("2 s"),
+            "Wait 2000 ms, then repeat the identical call",
+        ),
+        ("Wait before retrying", None, "Wait before retrying"),
+    ] {
+        let mut actions = [action.to_owned()];
+        assert!(state_delay(&mut actions, delay));
+        assert_eq!(actions, [expected]);
+    }
+    let mut actions = ["Check the input".to_owned()];
+    assert!(!state_delay(&mut actions, Some("2 s")));
 }

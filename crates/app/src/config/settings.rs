@@ -1,6 +1,6 @@
-//! The one table of what can be told: its name in the file, its flag, what it may be, what it sets.
+//! The table of all settings: the name in the file, the flag, the type of the value, and how it is applied.
 //!
-//! The name of the variable follows from the name in the file: `limits.batch` is `PANPAN_LIMITS_BATCH`.
+//! The variable of a setting follows from its name in the file: `limits.batch` is `PANPAN_LIMITS_BATCH`.
 
 use std::num::NonZeroU32;
 use std::path::Path;
@@ -15,41 +15,40 @@ use crate::builtin;
 use crate::sources;
 use crate::store::StoreAddress;
 
-/// What every variable begins with.
+/// The prefix of all variables.
 pub(super) const VARIABLE_PREFIX: &str = "PANPAN_";
 
-/// The most of anything that is counted.
+/// The upper bound of all counts.
 const COUNT_LIMIT: u64 = 1_000_000;
-/// The most bytes that wait for anything.
+/// The upper bound of all sizes.
 const BYTES_LIMIT: u64 = 1 << 40;
-/// The longest time that is waited for a client, in seconds.
-const WAIT_SECONDS_LIMIT: u64 = 24 * 60 * 60;
-/// The longest time the end of a server may take, in seconds.
+/// The upper bound of timeouts for clients.
+const TIMEOUT_SECONDS_LIMIT: u64 = 24 * 60 * 60;
+/// The upper bound of the drain time.
 const DRAIN_SECONDS_LIMIT: u64 = 60 * 60;
-
-/// The largest store, in megabytes.
+/// The upper bound of the store size.
 const STORE_MB_LIMIT: u64 = 1024 * 1024;
-/// The longest time the outcome of a key is kept, in hours.
+/// The upper bound of the time that outcomes are kept.
 const KEPT_HOURS_LIMIT: u64 = 366 * 24;
 
-/// The keys whose values may be lists of tables too.
+/// The settings whose values can also be lists of tables.
 pub(super) const SERVICES: &str = "openapi";
 pub(super) const SERVERS: &str = "mcp_servers";
 
-/// One thing that can be told.
+/// One setting.
 #[derive(Debug)]
-pub(super) struct Key {
-    /// Its name in the file.
+pub(super) struct Setting {
+    /// The name in the file.
     pub(super) name: &'static str,
     pub(super) kind: Kind,
     pub(super) flag: Option<Flag>,
-    /// Whether its value may hold a password, and is never repeated.
+    /// Whether the value may contain a password and is never printed.
     pub(super) secret: bool,
-    /// Whether it says anything to a server that is reached by a pipe.
-    pub(super) of_pipes: bool,
+    /// Whether it applies to `panpan mcp`.
+    pub(super) for_stdio: bool,
 }
 
-/// How a key is told on the command line.
+/// The flag of a setting.
 #[derive(Debug)]
 pub(super) struct Flag {
     /// Without the hyphens.
@@ -58,7 +57,7 @@ pub(super) struct Flag {
     pub(super) help: &'static str,
 }
 
-/// What a key may be, and what it sets. A setter says whether the value will do.
+/// The type of a setting, and its setter. A setter returns whether the value is valid.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
     Boolean {
@@ -73,7 +72,7 @@ pub(super) enum Kind {
         expected: &'static str,
         set: fn(&mut Draft, &str) -> bool,
     },
-    /// A text that names a file; in a file, seen from the folder of that file.
+    /// The path of a file; in the configuration file, relative to the folder of that file.
     Path {
         expected: &'static str,
         set: fn(&mut Draft, &Path, &str) -> bool,
@@ -83,7 +82,7 @@ pub(super) enum Kind {
         accept: fn(&str) -> bool,
         set: fn(&mut Draft, Vec<String>) -> bool,
     },
-    /// A list that names files; in a file, seen from the folder of that file.
+    /// A list with paths of files; in the configuration file, relative to the folder of that file.
     Sources {
         expected: &'static str,
         accept: fn(&str) -> bool,
@@ -91,85 +90,87 @@ pub(super) enum Kind {
     },
 }
 
-/// Everything that can be told.
+/// All settings.
 #[rustfmt::skip]
-pub(super) static KEYS: [Key; 36] = [
+pub(super) static SETTINGS: [Setting; 36] = [
     text("listen", "an address and a port, such as 127.0.0.1:7077", |draft, text| {
         put(&mut draft.config.listen, text.parse().ok())
-    }).flag("listen", "ADDRESS:PORT", "Where to listen [default: 127.0.0.1:7077]"),
+    }).flag("listen", "ADDRESS:PORT", "The address to listen on [default: 127.0.0.1:7077]"),
     path("store", "sqlite:PATH for a file, or memory: to keep nothing", |draft, folder, text| {
-        put(&mut draft.store, text.parse().ok().map(|it| Some(seen_from(folder, it))))
-    }).flag("store", "ADDRESS", "Where outcomes and tokens are kept: sqlite:PATH, or memory: to keep nothing \
-                                 [default: panpan.db in your folder for data]")
+        put(&mut draft.store, text.parse().ok().map(|it| Some(resolve(folder, it))))
+    }).flag("store", "ADDRESS", "The store of outcomes and tokens: sqlite:PATH, or memory: to keep nothing \
+                                 [default: panpan.db in your data folder]")
       .secret()
-      .of_pipes(),
+      .for_stdio(),
     number("store_mb", SMALLEST_SIZE_BYTES / (1024 * 1024), STORE_MB_LIMIT, |draft, number| {
         put(&mut draft.config.store_mb, Some(number))
-    }).of_pipes(),
+    }).for_stdio(),
     number("keys_kept_hours", 1, KEPT_HOURS_LIMIT, |draft, number| {
         put(&mut draft.config.keys_kept_hours, Some(number))
-    }).of_pipes(),
+    }).for_stdio(),
     boolean("allow_anonymous", |draft, allowed| put(&mut draft.config.allow_anonymous, Some(Some(allowed))))
-        .flag("allow-anonymous", "true|false", "Whether to serve callers without a token what needs no scope"),
+        .flag("allow-anonymous", "true|false", "Serve callers without a token, for operations that need no scope [default: true on a \
+                                              loopback address]"),
     list("hosts", "a list of host names, such as panpan.example.com or localhost:7077", is_host, |draft, hosts| {
         put(&mut draft.config.hosts, Some(hosts))
-    }).flag("host", "NAME", "A name this server is called by; may be given several times"),
+    }).flag("host", "NAME", "A host name that clients may use for this server; can be repeated [default: loopback names on a \
+                            loopback address, otherwise any]"),
     list("origins", "a list of origins, such as https://app.example.com", is_origin, |draft, origins| {
         put(&mut draft.config.origins, Some(origins))
-    }).flag("origin", "ORIGIN", "An origin whose pages may call from browsers; may be given several times"),
+    }).flag("origin", "ORIGIN", "An origin whose web pages may call this server; can be repeated [default: the server's own]"),
     number("drain_seconds", 0, DRAIN_SECONDS_LIMIT, |draft, number| {
         put(&mut draft.config.drain_seconds, Some(number))
     }),
-    sources(SERVICES, "files and addresses without a name or password, such as pets=pets.yaml@https://api.example.com", sources::is_openapi, |draft, folder, texts| {
-        let services = texts.iter().map(|text| sources::openapi(folder, text)).collect();
+    sources(SERVICES, "[NAME=]FILE[@URL] without credentials in the URL, such as pets=pets.yaml@https://api.example.com", sources::is_service, |draft, folder, texts| {
+        let services = texts.iter().map(|text| sources::parse_service(folder, text)).collect();
         put(&mut draft.config.sources.services, services)
-    }).flag("openapi", "[NAME=]FILE[@URL]", "Serves the operations of an OpenAPI document or a contract file, as NAME/…, by the \
-                                            service at URL; may be given several times")
-      .of_pipes(),
-    sources(SERVERS, "addresses without a name or password, such as files=https://mcp.example.com/mcp", sources::is_at, |draft, _, texts| {
-        put(&mut draft.config.sources.servers, texts.iter().map(|text| sources::at(text)).collect())
-    }).flag("mcp", "[NAME=]URL", "Serves the tools of the MCP server at URL, as NAME/…; may be given several times")
-      .of_pipes(),
-    sources("mcp_commands", "commands, such as files=npx -y @modelcontextprotocol/server-filesystem .", sources::is_started, |draft, _, texts| {
-        put(&mut draft.config.sources.commands, texts.iter().map(|text| sources::started(text)).collect())
-    }).flag("mcp-stdio", "[NAME=]COMMAND", "Starts an MCP server and serves its tools, as NAME/…; may be given several times")
-      .of_pipes(),
+    }).flag("openapi", "[NAME=]FILE[@URL]", "Serve an OpenAPI document or contract file as NAME/…, and call the service at URL; can be \
+                                            repeated")
+      .for_stdio(),
+    sources(SERVERS, "[NAME=]URL without credentials in the URL, such as files=https://mcp.example.com/mcp", sources::is_server_url, |draft, _, texts| {
+        put(&mut draft.config.sources.servers, texts.iter().map(|text| sources::parse_server_url(text)).collect())
+    }).flag("mcp", "[NAME=]URL", "Serve the tools of the MCP server at URL as NAME/…; can be repeated")
+      .for_stdio(),
+    sources("mcp_commands", "[NAME=]COMMAND with balanced quotes, such as files=npx -y @modelcontextprotocol/server-filesystem .", sources::is_server_command, |draft, _, texts| {
+        put(&mut draft.config.sources.commands, texts.iter().map(|text| sources::parse_server_command(text)).collect())
+    }).flag("mcp-stdio", "[NAME=]COMMAND", "Start an MCP server with COMMAND and serve its tools as NAME/…; can be repeated")
+      .for_stdio(),
     sources("overlays", "paths of overlay files", |text| !text.is_empty(), |draft, folder, texts| {
         let paths = texts.iter().map(|text| folder.join(text)).collect();
         put(&mut draft.config.sources.overlays, Some(paths))
-    }).flag("overlay", "FILE", "What is known about the services beyond their descriptions; may be given several times")
-      .of_pipes(),
+    }).flag("overlay", "FILE", "Apply an overlay file to the operations; can be repeated")
+      .for_stdio(),
     list("allowed_hosts", "hosts, addresses or networks, such as billing.internal:8080 or 10.0.0.0/8", is_allowed, |draft, hosts| {
         put(&mut draft.config.sources.allowed_hosts, Some(hosts))
-    }).flag("allow-host", "HOST", "A host or network that is not public and may be asked all the same; may be given several times")
-      .of_pipes(),
+    }).flag("allow-host", "HOST", "A private host or network that panpan may connect to; can be repeated")
+      .for_stdio(),
     list("enable", "names of built-in operations, such as http/call", |text| !text.is_empty(), |draft, names| {
         put(&mut draft.config.sources.enabled, Some(names))
-    }).flag("enable", "OPERATION", "A built-in operation that reaches out and is off otherwise: http/call; may be given several times")
-      .of_pipes(),
-    list("builtin", "calls, json and services, those to be served, or none", is_built_in, |draft, names| {
+    }).flag("enable", "OPERATION", "Serve a built-in operation that is off by default: http/call; can be repeated")
+      .for_stdio(),
+    list("builtin", "a list of calls, json and services, or none", is_built_in_namespace, |draft, names| {
         let named = names.into_iter().filter(|it| it != builtin::NONE).collect();
         put(&mut draft.config.sources.built_in.namespaces, Some(Some(named)))
-    }).flag("builtin", "NAMESPACE", "Serves these built-in operations and no others: calls, json, services, or none; may be given \
-                                     several times [default: all; as tools only without a service or server]")
-      .of_pipes(),
+    }).flag("builtin", "NAMESPACE", "Serve only these built-in operations: calls, json, services, or none; can be repeated [default: \
+                                     all, as MCP tools only without a service or MCP server]")
+      .for_stdio(),
     boolean("demo", |draft, is_served| put(&mut draft.config.sources.built_in.demo, Some(Some(is_served))))
-        .flag("demo", "true|false", "Whether to serve the operations for trying panpan out [default: only without a service or server]")
-        .of_pipes(),
-    path("tls.certificate", "the path of a file with certificates", |draft, folder, text| {
+        .flag("demo", "true|false", "Serve the demo operations [default: true without a service or MCP server]")
+        .for_stdio(),
+    path("tls.certificate", "the path of a PEM file with certificates", |draft, folder, text| {
         put(&mut draft.certificate, Some(Some(folder.join(text))))
-    }).flag("tls-certificate", "FILE", "The certificates to prove this server with, its own first"),
-    path("tls.key", "the path of a file with a private key", |draft, folder, text| {
+    }).flag("tls-certificate", "FILE", "The PEM file with the certificate chain of this server, its own certificate first"),
+    path("tls.key", "the path of a PEM file with a private key", |draft, folder, text| {
         put(&mut draft.key, Some(Some(folder.join(text))))
-    }).flag("tls-key", "FILE", "The private key of the certificate"),
+    }).flag("tls-key", "FILE", "The PEM file with the private key of the certificate"),
     text("mcp.tools", "auto, each or search", |draft, text| put(&mut draft.config.tools, tool_form(text)))
-        .flag("tools", "FORM", "How MCP clients see operations: each as a tool, by search, or auto, which \
-                                depends on how many there are [default: auto]"),
-    text("log.level", "off, error, warn, info, debug or trace, or such words for parts as in info,panpan=debug",
+        .flag("tools", "FORM", "How MCP clients see operations: each (one tool per operation), search (search tools), or \
+                                auto (each up to 64 operations) [default: auto]"),
+    text("log.level", "off, error, warn, info, debug or trace, or levels per target such as info,panpan=debug",
         |draft, text| put(&mut draft.config.log.level, is_level(text).then(|| text.to_owned())),
-    ).flag("log-level", "LEVEL", "What is logged: off, error, warn, info, debug, trace [default: info]"),
+    ).flag("log-level", "LEVEL", "The log level: off, error, warn, info, debug or trace [default: info]"),
     text("log.format", "text or json", |draft, text| put(&mut draft.config.log.format, log_format(text)))
-        .flag("log-format", "FORMAT", "How a line of the log looks: text or json [default: text]"),
+        .flag("log-format", "FORMAT", "The format of the log: text or json [default: text]"),
     number("limits.body_bytes", 1, DOCUMENT_BYTES_LIMIT as u64, |draft, number| {
         put(&mut draft.config.limits.body_bytes, count(number))
     }),
@@ -200,34 +201,34 @@ pub(super) static KEYS: [Key; 36] = [
     number("limits.unread_bytes_per_caller", 1, BYTES_LIMIT, |draft, number| {
         put(&mut draft.config.limits.unread_bytes_per_caller, count(number))
     }),
-    number("limits.head_timeout_seconds", 1, WAIT_SECONDS_LIMIT, |draft, number| {
+    number("limits.head_timeout_seconds", 1, TIMEOUT_SECONDS_LIMIT, |draft, number| {
         put(&mut draft.config.limits.head_timeout, Some(Duration::from_secs(number)))
     }),
-    number("limits.body_timeout_seconds", 1, WAIT_SECONDS_LIMIT, |draft, number| {
+    number("limits.body_timeout_seconds", 1, TIMEOUT_SECONDS_LIMIT, |draft, number| {
         put(&mut draft.config.limits.body_timeout, Some(Duration::from_secs(number)))
     }),
-    number("limits.write_timeout_seconds", 1, WAIT_SECONDS_LIMIT, |draft, number| {
+    number("limits.write_timeout_seconds", 1, TIMEOUT_SECONDS_LIMIT, |draft, number| {
         put(&mut draft.config.limits.write_timeout, Some(Duration::from_secs(number)))
     }),
 ];
 
-/// The key of this name.
-pub(super) fn find(name: &str) -> Option<&'static Key> {
-    KEYS.iter().find(|key| key.name == name)
+/// The setting with this name.
+pub(super) fn find(name: &str) -> Option<&'static Setting> {
+    SETTINGS.iter().find(|setting| setting.name == name)
 }
 
-/// Whether keys stand in a table of this name.
+/// Whether a table with this name contains settings.
 pub(super) fn is_table(name: &str) -> bool {
-    KEYS.iter().any(|key| key.table() == Some(name))
+    SETTINGS.iter().any(|setting| setting.table() == Some(name))
 }
 
-impl Key {
-    /// The table of the file it stands in.
+impl Setting {
+    /// The table of the file that contains it.
     pub(super) fn table(&self) -> Option<&'static str> {
         self.name.split_once('.').map(|(table, _)| table)
     }
 
-    /// Its name without the table.
+    /// The name without the table.
     pub(super) fn last_part(&self) -> &'static str {
         self.name
             .rsplit_once('.')
@@ -240,7 +241,7 @@ impl Key {
         format!("{VARIABLE_PREFIX}{name}")
     }
 
-    /// What it may be, for somebody who wrote something else.
+    /// The expected value, for messages about an invalid one.
     pub(super) fn expected(&self) -> String {
         match self.kind {
             Kind::Boolean { .. } => "true or false".to_owned(),
@@ -258,7 +259,7 @@ impl Key {
             kind,
             flag: None,
             secret: false,
-            of_pipes: false,
+            for_stdio: false,
         }
     }
 
@@ -272,34 +273,39 @@ impl Key {
         self
     }
 
-    const fn of_pipes(mut self) -> Self {
-        self.of_pipes = true;
+    const fn for_stdio(mut self) -> Self {
+        self.for_stdio = true;
         self
     }
 }
 
-const fn boolean(name: &'static str, set: fn(&mut Draft, bool) -> bool) -> Key {
-    Key::of(name, Kind::Boolean { set })
+const fn boolean(name: &'static str, set: fn(&mut Draft, bool) -> bool) -> Setting {
+    Setting::of(name, Kind::Boolean { set })
 }
 
-const fn number(name: &'static str, from: u64, to: u64, set: fn(&mut Draft, u64) -> bool) -> Key {
-    Key::of(name, Kind::Number { from, to, set })
+const fn number(
+    name: &'static str,
+    from: u64,
+    to: u64,
+    set: fn(&mut Draft, u64) -> bool,
+) -> Setting {
+    Setting::of(name, Kind::Number { from, to, set })
 }
 
 const fn text(
     name: &'static str,
     expected: &'static str,
     set: fn(&mut Draft, &str) -> bool,
-) -> Key {
-    Key::of(name, Kind::Text { expected, set })
+) -> Setting {
+    Setting::of(name, Kind::Text { expected, set })
 }
 
 const fn path(
     name: &'static str,
     expected: &'static str,
     set: fn(&mut Draft, &Path, &str) -> bool,
-) -> Key {
-    Key::of(name, Kind::Path { expected, set })
+) -> Setting {
+    Setting::of(name, Kind::Path { expected, set })
 }
 
 const fn list(
@@ -307,8 +313,8 @@ const fn list(
     expected: &'static str,
     accept: fn(&str) -> bool,
     set: fn(&mut Draft, Vec<String>) -> bool,
-) -> Key {
-    Key::of(
+) -> Setting {
+    Setting::of(
         name,
         Kind::List {
             expected,
@@ -323,8 +329,8 @@ const fn sources(
     expected: &'static str,
     accept: fn(&str) -> bool,
     set: fn(&mut Draft, &Path, &[String]) -> bool,
-) -> Key {
-    Key::of(
+) -> Setting {
+    Setting::of(
         name,
         Kind::Sources {
             expected,
@@ -334,8 +340,8 @@ const fn sources(
     )
 }
 
-fn put<T>(place: &mut T, value: Option<T>) -> bool {
-    value.map(|value| *place = value).is_some()
+fn put<T>(target: &mut T, value: Option<T>) -> bool {
+    value.map(|value| *target = value).is_some()
 }
 
 fn count(number: u64) -> Option<usize> {
@@ -346,7 +352,7 @@ fn rate(number: u64) -> Option<Option<NonZeroU32>> {
     u32::try_from(number).ok().map(NonZeroU32::new)
 }
 
-fn seen_from(folder: &Path, address: StoreAddress) -> StoreAddress {
+fn resolve(folder: &Path, address: StoreAddress) -> StoreAddress {
     match address {
         StoreAddress::Sqlite(path) => StoreAddress::Sqlite(folder.join(path)),
         StoreAddress::Memory => StoreAddress::Memory,
@@ -370,7 +376,7 @@ fn log_format(word: &str) -> Option<LogFormat> {
     }
 }
 
-/// A misspelled level would be taken for the name of a part by whoever filters the log.
+/// The log filter would take a misspelled level for the name of a target.
 fn is_level(text: &str) -> bool {
     const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
     text.split(',').all(|part| {
@@ -387,7 +393,7 @@ fn is_host(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(is_part)
 }
 
-fn is_built_in(text: &str) -> bool {
+fn is_built_in_namespace(text: &str) -> bool {
     text == builtin::NONE || builtin::NAMESPACES.contains(&text)
 }
 

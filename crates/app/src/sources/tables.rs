@@ -1,4 +1,4 @@
-//! The long form of a source, as a table in the file.
+//! The table `[[openapi]]` of a described service, and values that it shares with `[[mcp_servers]]`.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
@@ -15,22 +15,22 @@ use panpan_upstream::header::{AUTHORIZATION, COOKIE, HOST, HeaderName};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
-use super::short::{is_service, named_after};
+use super::shorthand::{is_service_url, namespace_of};
 use super::{Hidden, SecretSource, ServiceSource, SourceCalls};
 
-/// How a variable begins that holds the secret of a source: `PANPAN_CREDENTIAL_` and the namespace.
+/// The prefix of the variable with the secret of a source; the namespace follows.
 pub(crate) const SECRET_VARIABLE_PREFIX: &str = "PANPAN_CREDENTIAL_";
 
 /// A table `[[openapi]]`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct WrittenService {
+pub(crate) struct ServiceTable {
     file: PathBuf,
     namespace: Option<String>,
-    #[serde(default, deserialize_with = "address")]
+    #[serde(default, deserialize_with = "service_url")]
     url: Option<Url>,
     #[serde(default)]
-    overlay: Several,
+    overlay: Paths,
     #[serde(default)]
     scopes: Scopes,
     #[serde(default)]
@@ -38,11 +38,11 @@ pub(crate) struct WrittenService {
     #[serde(default)]
     exclude: Selection,
     #[serde(default)]
-    credentials: BTreeMap<String, WrittenSecret>,
+    credentials: BTreeMap<String, SecretValue>,
     #[serde(default)]
-    headers: BTreeMap<String, WrittenSecret>,
+    headers: BTreeMap<String, SecretValue>,
     #[serde(default)]
-    pass_headers: Passed,
+    pass_headers: PassHeaders,
     timeout_ms: Option<NonZeroU64>,
     retry: Option<RetryRule>,
     patience_ms: Option<u64>,
@@ -54,7 +54,7 @@ pub(crate) struct WrittenService {
     operations: BTreeMap<String, CallSettings>,
 }
 
-/// Scopes callers need. One that no token can hold would keep everybody out.
+/// Required scopes. A scope that no token can have is invalid: it would exclude every caller.
 #[derive(Debug, Default, Deserialize)]
 #[serde(try_from = "Vec<String>")]
 pub(super) struct Scopes(pub(super) Vec<String>);
@@ -62,31 +62,31 @@ pub(super) struct Scopes(pub(super) Vec<String>);
 impl TryFrom<Vec<String>> for Scopes {
     type Error = NameError;
 
-    fn try_from(written: Vec<String>) -> Result<Self, NameError> {
-        check_scopes(&written)?;
-        Ok(Self(written))
+    fn try_from(scopes: Vec<String>) -> Result<Self, NameError> {
+        check_scopes(&scopes)?;
+        Ok(Self(scopes))
     }
 }
 
-/// Headers of callers, and the headers their values are sent in.
+/// Headers of callers, and the names they are forwarded under.
 #[derive(Debug, Default, Deserialize)]
 #[serde(try_from = "BTreeMap<String, String>")]
-struct Passed(Vec<(HeaderName, HeaderName)>);
+struct PassHeaders(Vec<(HeaderName, HeaderName)>);
 
-impl TryFrom<BTreeMap<String, String>> for Passed {
+impl TryFrom<BTreeMap<String, String>> for PassHeaders {
     type Error = String;
 
-    fn try_from(written: BTreeMap<String, String>) -> Result<Self, String> {
+    fn try_from(names: BTreeMap<String, String>) -> Result<Self, String> {
         let header = |name: &str| {
             let parsed = HeaderName::from_bytes(name.as_bytes());
-            parsed.map_err(|_| format!("{name:?} is not the name of a header"))
+            parsed.map_err(|_| format!("{name:?} is not a valid header name"))
         };
         let mut passed = Vec::new();
-        for (from, to) in &written {
+        for (from, to) in &names {
             let (from, to) = (header(from)?, header(to)?);
             if [AUTHORIZATION, COOKIE, HOST].contains(&from) {
                 return Err(format!(
-                    "{from} is for this server; callers use a header of their own"
+                    "{from} is meant for panpan and cannot be passed on; use another header name"
                 ));
             }
             passed.push((from, to));
@@ -95,17 +95,16 @@ impl TryFrom<BTreeMap<String, String>> for Passed {
     }
 }
 
-fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Url>, D::Error> {
+fn service_url<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Url>, D::Error> {
     let text = String::deserialize(deserializer)?;
-    let url = Url::parse(&text).ok().filter(is_service);
-    let expected =
-        "expected an address such as https://api.example.com, without a name or password";
+    let url = Url::parse(&text).ok().filter(is_service_url);
+    let expected = "expected a URL such as https://api.example.com, without credentials";
     url.map(Some).ok_or_else(|| D::Error::custom(expected))
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(untagged)]
-enum Several {
+enum Paths {
     #[default]
     None,
     One(PathBuf),
@@ -115,36 +114,36 @@ enum Several {
 #[derive(Deserialize)]
 #[serde(
     untagged,
-    expecting = "a text, { env = \"VARIABLE\" } or { file = \"PATH\" }"
+    expecting = "a string, { env = \"VARIABLE\" } or { file = \"PATH\" }"
 )]
-pub(super) enum WrittenSecret {
-    Said(String),
+pub(super) enum SecretValue {
+    Inline(String),
     Env { env: String },
     File { file: PathBuf },
 }
 
-impl std::fmt::Debug for WrittenSecret {
+impl std::fmt::Debug for SecretValue {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str("WrittenSecret")
+        formatter.write_str("SecretValue")
     }
 }
 
-impl WrittenService {
-    /// The source, its files seen from the folder of the file it stands in.
-    pub(crate) fn seen_from(self, folder: &Path) -> ServiceSource {
+impl ServiceTable {
+    /// The source; paths are relative to the folder of the configuration file.
+    pub(crate) fn resolve(self, folder: &Path) -> ServiceSource {
         let overlays = match self.overlay {
-            Several::None => Vec::new(),
-            Several::One(path) => vec![path],
-            Several::Many(paths) => paths,
+            Paths::None => Vec::new(),
+            Paths::One(path) => vec![path],
+            Paths::Many(paths) => paths,
         };
-        let secrets = |secrets: BTreeMap<String, WrittenSecret>| {
+        let secrets = |secrets: BTreeMap<String, SecretValue>| {
             let secrets = secrets.into_iter();
             secrets
-                .map(|(name, it)| (name, it.seen_from(folder)))
+                .map(|(name, it)| (name, it.resolve(folder)))
                 .collect()
         };
         let is_named = self.namespace.is_some();
-        let namespace = self.namespace.unwrap_or_else(|| named_after(&self.file));
+        let namespace = self.namespace.unwrap_or_else(|| namespace_of(&self.file));
         let calls = CallSettings {
             timeout_ms: self.timeout_ms,
             retry: self.retry,
@@ -171,10 +170,10 @@ impl WrittenService {
     }
 }
 
-impl WrittenSecret {
-    pub(super) fn seen_from(self, folder: &Path) -> SecretSource {
+impl SecretValue {
+    pub(super) fn resolve(self, folder: &Path) -> SecretSource {
         match self {
-            Self::Said(text) => SecretSource::Said(Hidden(Secret::new(text))),
+            Self::Inline(text) => SecretSource::Inline(Hidden(Secret::new(text))),
             Self::Env { env } => SecretSource::Variable(env),
             Self::File { file } => SecretSource::File(folder.join(file)),
         }

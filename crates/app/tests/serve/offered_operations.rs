@@ -1,4 +1,4 @@
-//! What is offered: the operations of the sources, and of the program's own those that were asked for.
+//! The operations that a server offers to programs and to models, with and without sources.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use crate::Folder;
 use crate::http;
 use crate::server::Server;
 
-/// A description of a service that is never asked.
+/// The flag for a service that is never called.
 fn shop(folder: &Folder) -> String {
     let document = json!({
         "openapi": "3.1.0",
@@ -23,7 +23,7 @@ fn shop(folder: &Folder) -> String {
     format!("--openapi=shop={file}")
 }
 
-/// A panpan behind this one, with nothing but its own operations.
+/// The flag for another panpan as MCP server, with its built-in operations.
 fn inner() -> String {
     let program = env!("CARGO_BIN_EXE_panpan");
     format!("--mcp-stdio=inner='{program}' mcp --store memory:")
@@ -35,8 +35,8 @@ fn rpc(server: &Server, path: &str, method: &str, params: &Value) -> Value {
     http::request(&server.address, "POST", path, accept, &body).json()
 }
 
-/// The namespaces of the tools a model reads about.
-fn read_by_models(server: &Server) -> BTreeSet<String> {
+/// The namespaces of the MCP tools.
+fn tool_namespaces(server: &Server) -> BTreeSet<String> {
     let listed = mcp(server, "tools/list", json!({}));
     let tools = listed["result"]["tools"].as_array().unwrap();
     let namespace = |tool: &Value| {
@@ -62,8 +62,8 @@ fn mcp(server: &Server, method: &str, mut params: Value) -> Value {
     http::request(&server.address, "POST", "/mcp", &headers, &body).json()
 }
 
-/// The namespaces of what programs find.
-fn found_by_programs(server: &Server) -> BTreeSet<String> {
+/// The namespaces in the search results.
+fn search_namespaces(server: &Server) -> BTreeSet<String> {
     let found = server.get("/search?limit=200").json();
     let operations = found["operations"].as_array().unwrap().iter();
     let namespace = |it: &Value| it["name"].as_str()?.split('/').next().map(str::to_owned);
@@ -75,11 +75,11 @@ fn set(names: &[&str]) -> BTreeSet<String> {
 }
 
 #[test]
-fn beside_a_source_only_what_the_operator_asked_for_is_offered_to_models() {
+fn with_a_source_only_selected_built_in_operations_are_tools() {
     let folder = Folder::new();
     let (shop, inner) = (shop(&folder), inner());
     let (shop, inner) = (shop.as_str(), inner.as_str());
-    for (flags, programs, models) in [
+    for (flags, searched, tools) in [
         (
             &[][..],
             &["demo", "json", "services"][..],
@@ -103,7 +103,7 @@ fn beside_a_source_only_what_the_operator_asked_for_is_offered_to_models() {
             &["inner", "json", "services", "shop"],
             &["inner", "shop"],
         ),
-        // A server that is the only source keeps its names.
+        // The tools of the only source have no prefix.
         (
             &[inner],
             &["inner", "json", "services"],
@@ -111,33 +111,33 @@ fn beside_a_source_only_what_the_operator_asked_for_is_offered_to_models() {
         ),
     ] {
         let server = Server::start(&folder, flags);
-        server.hear("stop with Ctrl-C");
-        assert_eq!(found_by_programs(&server), set(programs), "{flags:?}");
-        assert_eq!(read_by_models(&server), set(models), "{flags:?}");
+        server.wait_for_line("stop with Ctrl-C");
+        assert_eq!(search_namespaces(&server), set(searched), "{flags:?}");
+        assert_eq!(tool_namespaces(&server), set(tools), "{flags:?}");
     }
 }
 
 #[test]
-fn the_setting_and_the_variable_say_the_same_as_the_flag() {
+fn the_file_and_the_variables_select_built_in_operations_too() {
     let folder = Folder::new();
     let shop = shop(&folder);
     let config = folder.file("builtin.toml", "builtin = [\"services\"]\ndemo = true\n");
     let config = format!("--config={config}");
     let server = Server::start(&folder, &[&shop, &config]);
-    assert_eq!(read_by_models(&server), set(&["demo", "services", "shop"]));
+    assert_eq!(tool_namespaces(&server), set(&["demo", "services", "shop"]));
     let mut command = folder.panpan(&["serve", "--listen", "127.0.0.1:0", &shop]);
     let command = command.env("PANPAN_BUILTIN", "json,services");
     let server = Server::run(command.env("PANPAN_DEMO", "true"));
     let expected = set(&["demo", "json", "services", "shop"]);
-    assert_eq!(read_by_models(&server), expected);
-    let output = folder.ran(&["serve", "--builtin=jsn"]);
-    let said = crate::talk(&output);
+    assert_eq!(tool_namespaces(&server), expected);
+    let output = folder.run(&["serve", "--builtin=jsn"]);
+    let messages = crate::stderr(&output);
     assert_eq!(output.status.code(), Some(2));
-    assert!(said.contains("calls, json and services"), "{said}");
+    assert!(messages.contains("calls, json and services"), "{messages}");
 }
 
 #[test]
-fn what_is_not_offered_to_models_does_not_exist_for_them() {
+fn an_operation_that_is_not_a_tool_cannot_be_called_over_mcp() {
     let folder = Folder::new();
     let server = Server::start(&folder, &[&shop(&folder)]);
     let listed = rpc(&server, "/rpc", "services/list", &json!({}));
@@ -148,7 +148,7 @@ fn what_is_not_offered_to_models_does_not_exist_for_them() {
 }
 
 #[test]
-fn what_is_hidden_is_hidden_whatever_its_origin() {
+fn an_overlay_hides_operations_of_every_source() {
     let folder = Folder::new();
     let overlay = folder.file(
         "hidden.yaml",
@@ -164,7 +164,7 @@ fn what_is_hidden_is_hidden_whatever_its_origin() {
         "--builtin=json",
     ];
     let server = Server::start(&folder, &flags);
-    server.hear("stop with Ctrl-C");
+    server.wait_for_line("stop with Ctrl-C");
     let found = server.get("/search?limit=200").body;
     for (name, is_found) in [
         ("shop/listArticles", true),
@@ -191,10 +191,10 @@ fn what_is_hidden_is_hidden_whatever_its_origin() {
 }
 
 #[test]
-fn a_line_that_fits_nothing_or_says_too_much_is_refused() {
+fn an_invalid_overlay_entry_is_refused() {
     let folder = Folder::new();
     let shop = shop(&folder);
-    for (line, said) in [
+    for (entry, message) in [
         (
             "{match: nowhere/*, hide: true}",
             "no operation matches \"nowhere/*\"",
@@ -204,16 +204,16 @@ fn a_line_that_fits_nothing_or_says_too_much_is_refused() {
             "only hide, title, description and call settings apply",
         ),
     ] {
-        let overlay = folder.file("overlay.yaml", &format!("operations:\n- {line}\n"));
-        let output = folder.ran(&["serve", &shop, &format!("--overlay={overlay}")]);
-        let told = crate::talk(&output);
-        assert_eq!(output.status.code(), Some(2), "{told}");
-        assert!(told.contains(said), "{told}");
+        let overlay = folder.file("overlay.yaml", &format!("operations:\n- {entry}\n"));
+        let output = folder.run(&["serve", &shop, &format!("--overlay={overlay}")]);
+        let messages = crate::stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{messages}");
+        assert!(messages.contains(message), "{messages}");
     }
 }
 
 #[test]
-fn an_overlay_for_all_services_need_not_fit_each() {
+fn an_overlay_entry_need_not_match_every_service() {
     let folder = Folder::new();
     let shop = shop(&folder);
     let file = shop.trim_start_matches("--openapi=shop=");
@@ -228,7 +228,7 @@ fn an_overlay_for_all_services_need_not_fit_each() {
 }
 
 #[test]
-fn a_contract_is_served_under_the_name_the_operator_chose() {
+fn a_contract_is_served_in_the_configured_namespace() {
     let folder = Folder::new();
     let contract = |names: &[&str]| {
         let operation = |name: &&str| {
@@ -267,4 +267,21 @@ fn a_contract_is_served_under_the_name_the_operator_chose() {
     let config = format!("--config={}", folder.file("named.toml", config));
     let server = Server::start(&folder, &[&config]);
     assert!(server.get("/search?limit=200").body.contains("mine/read"));
+}
+
+#[test]
+fn the_banner_counts_built_in_operations_separately() {
+    let folder = Folder::new();
+    let shop = shop(&folder);
+    for (flags, count) in [
+        (
+            &[&*shop][..],
+            "serves 2 operations and 8 built-in operations at ",
+        ),
+        (&[&*shop, "--builtin=none"], "serves 2 operations at "),
+    ] {
+        let server = Server::start(&folder, flags);
+        let banner = server.lines().join("\n");
+        assert!(banner.contains(count), "{banner}");
+    }
 }

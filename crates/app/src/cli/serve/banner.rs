@@ -1,67 +1,73 @@
-//! What a server says when it has started: where everything is, and one thing to try.
+//! The banner that a server prints when it has started: its addresses, its sources and a command to try.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use panpan_surfaces::Anonymous;
 
+use crate::backend::OperationCounts;
 use crate::config::Config;
-use crate::terminal::{self, LogFormat, warn};
+use crate::log::{self, LogFormat, warn};
 
 /// A server that has started.
 #[derive(Debug)]
-pub(super) struct Greeting<'a> {
+pub(super) struct Banner<'a> {
     pub(super) config: &'a Config,
-    /// Where it listens, also where the system chose the port.
+    /// The address it listens on, with the port that the system chose.
     pub(super) address: SocketAddr,
     pub(super) anonymous: Anonymous,
-    pub(super) operations: usize,
-    /// Whether the demonstration is among them.
+    pub(super) operations: OperationCounts,
+    /// Whether the demo operations are served.
     pub(super) has_demo: bool,
-    /// What is said about the sources of the operations.
-    pub(super) about_sources: &'a [String],
+    /// One line about each source.
+    pub(super) sources: &'a [String],
 }
 
-impl Greeting<'_> {
-    /// Says it on stderr; in a log for programs, as one event.
-    pub(super) fn say(&self) {
+impl Banner<'_> {
+    /// Prints the banner on stderr; in a JSON log, as one event.
+    pub(super) fn print(&self) {
+        let OperationCounts {
+            from_sources,
+            built_in,
+        } = self.operations;
         match self.config.log.format {
-            LogFormat::Text => terminal::say(&self.lines().join("\n")),
+            LogFormat::Text => log::print(&self.lines().join("\n")),
             LogFormat::Json => tracing::info!(
                 url = self.url(self.address),
-                operations = self.operations,
+                operations = from_sources + built_in,
+                built_in,
                 store = %self.config.store,
                 "listening"
             ),
         }
         if self.config.tls.is_none() && !self.address.ip().is_loopback() {
             warn(
-                "tokens and answers travel unencrypted; give --tls-certificate and --tls-key, or put a proxy with TLS in front",
+                "tokens and responses travel unencrypted; set --tls-certificate and --tls-key, or use a proxy with TLS",
             );
         }
         let is_open = self.anonymous == Anonymous::Served && !self.address.ip().is_loopback();
         if is_open && self.config.hosts.is_empty() {
             warn(
-                "any page in a browser nearby can call this server under a name of its own; say with --host which names it goes by",
+                "web pages can call this server through DNS rebinding; set the names of the server with --host",
             );
         }
     }
 
     fn lines(&self) -> Vec<String> {
-        let Self { operations, .. } = self;
         let version = env!("CARGO_PKG_VERSION");
+        let operations = self.operations();
         let url = self.url(self.address);
         let (callers, condition) = match self.anonymous {
             Anonymous::Served => (
-                "anyone who can reach it; `panpan token new NAME` makes callers known",
+                "everyone who can connect; `panpan token new NAME` creates a token",
                 "",
             ),
             Anonymous::Refused => (
-                "those with a token; `panpan token new NAME` makes one",
+                "with a token only; `panpan token new NAME` creates one",
                 ", with a token in PANPAN_TOKEN",
             ),
         };
         let mut lines = vec![
-            format!("panpan {version} serves {operations} operations at {url}"),
+            format!("panpan {version} serves {operations} at {url}"),
             format!("  MCP        {url}/mcp"),
             format!(
                 "  HTTP       POST {url}/call, /batch, /subscribe, /operations/NAME; GET /search, /schema"
@@ -74,8 +80,8 @@ impl Greeting<'_> {
             format!("  store      {}", self.config.store),
             format!("  callers    {callers}"),
         ];
-        let about = self.about_sources.iter();
-        lines.extend(about.map(|it| format!("  from       {it}")));
+        let sources = self.sources.iter();
+        lines.extend(sources.map(|it| format!("  source     {it}")));
         lines.extend([
             format!("try{condition}:"),
             format!("  {}", self.example()),
@@ -84,11 +90,24 @@ impl Greeting<'_> {
         lines
     }
 
-    /// A command that works from this machine.
+    /// The number of operations, built-in operations apart.
+    fn operations(&self) -> String {
+        let OperationCounts {
+            from_sources,
+            built_in,
+        } = self.operations;
+        match (self.config.sources.has_any(), built_in) {
+            (false, _) => format!("{built_in} built-in operations"),
+            (true, 0) => format!("{from_sources} operations"),
+            (true, _) => format!("{from_sources} operations and {built_in} built-in operations"),
+        }
+    }
+
+    /// A command that works on this machine.
     fn example(&self) -> String {
-        let url = self.url(from_here(self.address));
-        // The name in the certificate is seldom the one this machine knows itself by.
-        let unproved = match self.config.tls {
+        let url = self.url(local_address(self.address));
+        // The certificate seldom contains the loopback address.
+        let insecure = match self.config.tls {
             Some(_) => " --insecure",
             None => "",
         };
@@ -97,10 +116,10 @@ impl Greeting<'_> {
             Anonymous::Refused => " -H \"authorization: Bearer $PANPAN_TOKEN\"",
         };
         if !self.has_demo {
-            return format!("curl{unproved} {url}/search{token}");
+            return format!("curl{insecure} {url}/search{token}");
         }
         let body = r#"{"operation": "demo/divide", "input": {"dividend": 1, "divisor": 0}}"#;
-        format!("curl{unproved} {url}/call{token} -H 'content-type: application/json' -d '{body}'")
+        format!("curl{insecure} {url}/call{token} -H 'content-type: application/json' -d '{body}'")
     }
 
     fn url(&self, address: SocketAddr) -> String {
@@ -112,8 +131,8 @@ impl Greeting<'_> {
     }
 }
 
-/// The address to use on this machine for a server that listens on all it has.
-fn from_here(mut address: SocketAddr) -> SocketAddr {
+/// The address to connect to on this machine: loopback for a server that listens on all addresses.
+fn local_address(mut address: SocketAddr) -> SocketAddr {
     match address.ip() {
         IpAddr::V4(Ipv4Addr::UNSPECIFIED) => address.set_ip(Ipv4Addr::LOCALHOST.into()),
         IpAddr::V6(Ipv6Addr::UNSPECIFIED) => address.set_ip(Ipv6Addr::LOCALHOST.into()),
