@@ -27,14 +27,14 @@ fn main() -> ExitCode {
 
 /// A call through the dispatcher, against hand-written parsing, lookup, validation and handler.
 fn dispatching() -> Goal {
-    let (runtime, house) = (runtime(), house(10));
+    let (runtime, dispatcher) = (runtime(), dispatcher(10));
     let (other, by_hand) = (self::runtime(), ByHand::new(10));
     Goal::Ratio {
         name: "dispatch, against hand-written code".to_owned(),
         limit: 2.0,
         work: Box::new(move || {
             per_call(&runtime, async || {
-                black_box(call(&house, "bench/noop_7").await).expect("it succeeds");
+                black_box(call(&dispatcher, "bench/noop_7").await).expect("it succeeds");
             })
         }),
         baseline: Box::new(move || {
@@ -48,8 +48,8 @@ fn dispatching() -> Goal {
 /// Calls of ten operations among ten thousand, against the same ten alone: the number of operations must not
 /// matter.
 fn ten_among_many() -> Goal {
-    let (runtime, many) = (runtime(), house(10_000));
-    let (other, few) = (self::runtime(), house(10));
+    let (runtime, many) = (runtime(), dispatcher(10_000));
+    let (other, few) = (self::runtime(), dispatcher(10));
     let names: Vec<String> = (0..BATCH)
         .map(|index| format!("bench/noop_{}", index % 10))
         .collect();
@@ -76,7 +76,7 @@ fn ten_among_many() -> Goal {
 
 /// Calls of all ten thousand operations. Both sides read the same amount of uncached memory.
 fn among_many() -> Goal {
-    let (runtime, house) = (runtime(), house(10_000));
+    let (runtime, dispatcher) = (runtime(), dispatcher(10_000));
     let (other, by_hand) = (self::runtime(), ByHand::new(10_000));
     let names: Vec<String> = (0..BATCH)
         .map(|index| format!("bench/noop_{}", index * 39))
@@ -89,7 +89,7 @@ fn among_many() -> Goal {
             let mut names = names.iter();
             per_call(&runtime, async || {
                 let name = names.next().map_or("", String::as_str);
-                black_box(call(&house, name).await).expect("it succeeds");
+                black_box(call(&dispatcher, name).await).expect("it succeeds");
             })
         }),
         baseline: Box::new(move || {
@@ -105,8 +105,8 @@ fn among_many() -> Goal {
 /// A failing call, against a successful call plus one redaction and rendering of the same failure. Neither
 /// call is encoded.
 fn failing() -> Goal {
-    let (runtime, house) = (runtime(), house(10));
-    let (other, same) = (self::runtime(), self::house(10));
+    let (runtime, dispatcher) = (runtime(), dispatcher(10));
+    let (other, same) = (self::runtime(), self::dispatcher(10));
     // The failure as the caller sees it, with parameters, id and time.
     let failure = other
         .block_on(call(&same, "bench/fail"))
@@ -117,7 +117,7 @@ fn failing() -> Goal {
         limit: 1.0,
         work: Box::new(move || {
             per_call(&runtime, async || {
-                black_box(call(&house, "bench/fail").await).expect_err("it fails");
+                black_box(call(&dispatcher, "bench/fail").await).expect_err("it fails");
             })
         }),
         baseline: Box::new(move || {
@@ -131,9 +131,11 @@ fn failing() -> Goal {
     }
 }
 
-async fn call(house: &Dispatcher, name: &str) -> Result<Value, panpan_failure::Redacted> {
+async fn call(dispatcher: &Dispatcher, name: &str) -> Result<Value, panpan_failure::Redacted> {
     let input: Value = serde_json::from_slice(black_box(BODY)).expect("the body is JSON");
-    let answer = house.dispatch(CallRequest::from_wire(name, input)).await;
+    let answer = dispatcher
+        .dispatch(CallRequest::from_wire(name, input))
+        .await;
     answer.into_value()
 }
 
@@ -176,7 +178,7 @@ impl ByHand {
     }
 }
 
-fn house(operations: usize) -> Dispatcher {
+fn dispatcher(operations: usize) -> Dispatcher {
     let builder = (0..operations).fold(Registry::builder(), |builder, index| {
         builder.register(spec(&format!("bench/noop_{index}")), noop)
     });

@@ -95,12 +95,12 @@ impl Case {
         let mut spec = OperationSpec::new(name, OperationType::Query);
         spec.input_schema = self.schema.clone();
         let registry = Registry::builder().register(spec, echo).build();
-        let house = Dispatcher::new(registry.expect("it is one operation"), memory_ports());
+        let dispatcher = Dispatcher::new(registry.expect("it is one operation"), memory_ports());
         let runtime = tokio::runtime::Builder::new_current_thread().build();
         let runtime = runtime.expect("a runtime can be made");
         Box::new(move || {
             let request = CallRequest::from_wire("bench/hostile", input.clone());
-            std::hint::black_box(runtime.block_on(house.dispatch(request)));
+            std::hint::black_box(runtime.block_on(dispatcher.dispatch(request)));
         })
     }
 }

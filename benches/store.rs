@@ -51,14 +51,14 @@ fn main() -> ExitCode {
 /// Keyed calls of a mutation by many callers, against one loop that claims and completes the same number of keys in
 /// batches of one per caller. The rate has to be at least 0.8 of the loop's.
 fn durable() -> Goal {
-    let house = House::new("durable");
+    let calls = StoredCalls::new("durable");
     let raw = Raw::new("durable-raw");
     Goal::Ratio {
         name: "keyed durable outcomes, against a raw loop".to_owned(),
         limit: 1.25,
         work: Box::new(move || {
             let keys = (0..CALLERS).map(|_| (0..CALLS).map(|_| new_key()).collect::<Vec<_>>());
-            house.concurrently(keys.collect())
+            calls.concurrently(keys.collect())
         }),
         baseline: Box::new(move || {
             let rows: Vec<Row> = (0..CALLERS * CALLS).map(|_| Row::new()).collect();
@@ -75,9 +75,9 @@ fn durable() -> Goal {
 /// A call that is replayed, against a read of one row by its key. The rate has to be at least half of that of the
 /// reads.
 fn replayed() -> Goal {
-    let house = House::new("replayed");
+    let calls = StoredCalls::new("replayed");
     let mut keys: Vec<IdempotencyKey> = (0..KEPT).map(|_| new_key()).collect();
-    house.concurrently(keys.chunks(KEPT / CALLERS).map(<[_]>::to_vec).collect());
+    calls.concurrently(keys.chunks(KEPT / CALLERS).map(<[_]>::to_vec).collect());
     keys.sort_by_cached_key(|_| Uuid::new_v4());
     let mut keys = keys.into_iter().cycle();
     let raw = Raw::new("replayed-raw");
@@ -94,9 +94,9 @@ fn replayed() -> Goal {
         work: Box::new(move || {
             let keys: Vec<IdempotencyKey> = keys.by_ref().take(ASKED).collect();
             let watch = Watch::start();
-            house.runtime.block_on(async {
+            calls.runtime.block_on(async {
                 for key in keys {
-                    assert!(black_box(house.call(key).await));
+                    assert!(black_box(calls.call(key).await));
                 }
             });
             watch.stop(ASKED)
@@ -188,14 +188,14 @@ fn completion(lease: Lease) -> Completion {
 }
 
 /// Calls through the whole dispatcher, with a store on disk.
-struct House {
+struct StoredCalls {
     runtime: Runtime,
     dispatcher: Dispatcher,
     input: Arc<Value>,
     _folder: Folder,
 }
 
-impl House {
+impl StoredCalls {
     fn new(name: &str) -> Self {
         let folder = Folder::new(name);
         let noop = |_: Context, _: Arc<Value>| async { Ok::<_, Failure>(output()) };

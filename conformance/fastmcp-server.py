@@ -1,9 +1,9 @@
-"""A FastMCP server whose tools fail in the ways such servers fail: by themselves, and as a service behind
-them fails. What panpan makes of it is checked by scripts/upstreams.
+"""A FastMCP server whose tools fail as such servers do: by their own errors, and by those of a service behind them.
+scripts/upstreams checks what panpan returns for them.
 
 Usage: fastmcp-server.py [PORT]
 
-Speaks on stdin and stdout, or at http://127.0.0.1:PORT/mcp.
+Serves stdin and stdout, or http://127.0.0.1:PORT/mcp.
 """
 
 import sys
@@ -65,26 +65,26 @@ def refuse(reason: str) -> str:
 
 @server.tool
 def crash() -> str:
-    """Fails with a defect."""
+    """Fails with a bug."""
     return {}["missing"]
 
 
 @server.tool
 async def book(what: str, ctx: Context) -> str:
-    """Asks a person in the session before it does something."""
+    """Asks the user with an elicitation request in the session."""
     reply = await ctx.elicit(f"Book {what} for whom?", response_type=str)
     return f"{reply.action} {getattr(reply, 'data', '')}".strip()
 
 
 @server.tool
 async def reserve(what: str, ctx: Context) -> str | InputRequiredResult:
-    """Asks a person by what it answers, where there are no sessions."""
+    """Asks the user with an input request in the response, for clients without sessions."""
     replies = ctx.input_responses
     if replies is None:
         name = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
         params = ElicitRequestFormParams(message=f"Reserve {what} for whom?", requested_schema=name)
-        asked = ElicitRequest(params=params)
-        return InputRequiredResult(input_requests={"name": asked}, request_state=what)
+        question = ElicitRequest(params=params)
+        return InputRequiredResult(input_requests={"name": question}, request_state=what)
     reply = replies["name"]
     return f"{reply.action} {(reply.content or {}).get('name', '')}".strip()
 
@@ -96,7 +96,7 @@ def today() -> str:
 
 @server.prompt
 def greet(who: str) -> str:
-    """Greets somebody."""
+    """Greets a person."""
     return f"Greet {who}."
 
 

@@ -1,10 +1,10 @@
-// Puts the server together: one object of the SDK, with every tool, resource and prompt in it. What these do is in the
-// files they come from; the same ones serve both revisions, and the SDK translates.
+// Assembles the server: one SDK object with every tool, resource and prompt. The same definitions serve both
+// revisions; the SDK translates.
 
 import { McpServer } from "@modelcontextprotocol/server";
 
-import { ASKING_TOOLS, stateCodec } from "./asking.mjs";
-import { taking } from "./content.mjs";
+import { argumentsSchema } from "./content.mjs";
+import { INPUT_TOOLS, stateCodec } from "./input-requests.mjs";
 import { ANOTHER_PROMPT, PROMPTS, serveCompletion } from "./prompts.mjs";
 import { serveResources } from "./resources.mjs";
 import { SESSION_TOOLS } from "./session-tools.mjs";
@@ -20,14 +20,14 @@ const CAPABILITIES = {
   resources: { listChanged: true, subscribe: true },
   tools: { listChanged: true },
 };
-const NO_ARGUMENTS = taking({});
+const NO_ARGUMENTS = argumentsSchema({});
 const CAPABILITIES_IN_META = "io.modelcontextprotocol/clientCapabilities";
 
 /**
  * A server for one client, or for one request of the revision that has no sessions.
  *
- * `era` is "legacy" up to 2025-11-25 and "modern" from 2026-07-28 on, as the SDK calls them. `changes` tells clients of
- * changes; without it, they are told over the connection the server gets.
+ * `era` is "legacy" up to 2025-11-25 and "modern" from 2026-07-28 on, as the SDK calls them. `changes` notifies clients
+ * of changes; by default over the connection of the server.
  */
 export function buildServer({ era, session, changes }) {
   const server = new McpServer(INFO, {
@@ -35,66 +35,66 @@ export function buildServer({ era, session, changes }) {
     instructions: INSTRUCTIONS,
     requestState: { verify: stateCodec.verify },
   });
-  const around = {
+  const context = {
     era,
     session,
     changes: changes ?? changesOver(server, era, session),
   };
-  for (const tool of [...TOOLS, ...ASKING_TOOLS, ...SESSION_TOOLS]) addTool(server, tool, around);
-  for (const prompt of PROMPTS) addPrompt(server, prompt, around);
-  addWhatComesAndGoes(server, around);
+  for (const tool of [...TOOLS, ...INPUT_TOOLS, ...SESSION_TOOLS]) addTool(server, tool, context);
+  for (const prompt of PROMPTS) addPrompt(server, prompt, context);
+  addOptionalItems(server, context);
   serveResources(server, session);
   serveCompletion(server);
   serveLogging(server, session);
   return server;
 }
 
-function addTool(server, { name, description, inputSchema = NO_ARGUMENTS, run }, around) {
+function addTool(server, { name, description, inputSchema = NO_ARGUMENTS, run }, context) {
   return server.registerTool(name, { description, inputSchema }, (args, ctx) =>
-    run(args, { ...around, ctx, clientCapabilities: () => capabilitiesOf(server, ctx) }),
+    run(args, { ...context, ctx, clientCapabilities: () => capabilitiesOf(server, ctx) }),
   );
 }
 
-/** What the client can do: each request says so from 2026-07-28 on, the first one before that. */
+/** The client's capabilities: in each request from 2026-07-28 on, in the first request before that. */
 function capabilitiesOf({ server }, ctx) {
   return ctx.mcpReq?.envelope?.[CAPABILITIES_IN_META] ?? server.getClientCapabilities() ?? {};
 }
 
-function addPrompt(server, { name, description, argsSchema, get }, around) {
-  // The SDK gives a prompt without a schema no arguments.
+function addPrompt(server, { name, description, argsSchema, get }, context) {
+  // The SDK passes no arguments to a prompt without a schema.
   const callback = argsSchema
-    ? (args, ctx) => get(args, { ...around, ctx })
-    : (ctx) => get({}, { ...around, ctx });
+    ? (args, ctx) => get(args, { ...context, ctx })
+    : (ctx) => get({}, { ...context, ctx });
   return server.registerPrompt(name, { description, argsSchema }, callback);
 }
 
-/** Adds one tool and one prompt that are there or not, and gives the tools the means to change that. */
-function addWhatComesAndGoes(server, around) {
-  const { session, changes } = around;
-  const tool = addTool(server, ANOTHER_TOOL, around);
-  const prompt = addPrompt(server, ANOTHER_PROMPT, around);
-  // Set as members: the SDK's own enable() would tell of the change only over a connection that lasts.
+/** Adds one tool and one prompt that can be enabled and disabled, and the functions that do so. */
+function addOptionalItems(server, context) {
+  const { session, changes } = context;
+  const tool = addTool(server, ANOTHER_TOOL, context);
+  const prompt = addPrompt(server, ANOTHER_PROMPT, context);
+  // Set as properties: enable() of the SDK only notifies over a lasting connection.
   tool.enabled = session.hasAnotherTool;
   prompt.enabled = session.hasAnotherPrompt;
-  around.switchTool = () => {
+  context.switchTool = () => {
     tool.enabled = session.hasAnotherTool = !session.hasAnotherTool;
     return changes.toolsChanged();
   };
-  around.switchPrompt = () => {
+  context.switchPrompt = () => {
     prompt.enabled = session.hasAnotherPrompt = !session.hasAnotherPrompt;
     return changes.promptsChanged();
   };
 }
 
 function changesOver({ server }, era, session) {
-  // From 2026-07-28 on clients name what they listen to when they begin to, which the SDK goes by.
-  const isHeard = (uri) => era === "modern" || session.subscribed.has(uri);
+  // From 2026-07-28 on, clients select their notifications when they start to listen, and the SDK filters.
+  const isSubscribed = (uri) => era === "modern" || session.subscribed.has(uri);
   return {
     toolsChanged: () => server.sendToolListChanged(),
     promptsChanged: () => server.sendPromptListChanged(),
     resourcesChanged: () => server.sendResourceListChanged(),
     resourceUpdated: async (uri) => {
-      if (isHeard(uri)) await server.sendResourceUpdated({ uri });
+      if (isSubscribed(uri)) await server.sendResourceUpdated({ uri });
     },
   };
 }

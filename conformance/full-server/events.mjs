@@ -1,7 +1,7 @@
-// What was sent to one session, so that a client that lost a stream can have the rest of it. It is the SDK that sends.
+// The events of one session, so that a client can resume a lost stream. The SDK sends them.
 
 /** More than any test needs. */
-const MOST_EVENTS = 1000;
+const EVENTS_LIMIT = 1000;
 
 export class Events {
   #events = [];
@@ -15,7 +15,7 @@ export class Events {
     this.#stored += 1;
     const id = String(this.#stored);
     this.#events.push({ id, streamId, message });
-    if (this.#events.length > MOST_EVENTS) this.#events.shift();
+    if (this.#events.length > EVENTS_LIMIT) this.#events.shift();
     return id;
   }
 
@@ -23,14 +23,14 @@ export class Events {
     return this.#events[this.#find(id)]?.streamId;
   }
 
-  /** Sends what came after an event of a stream, and says which stream that was. */
+  /** Sends the events after an event of a stream, and returns the id of the stream. */
   async replayEventsAfter(id, { send }) {
-    const at = this.#find(id);
-    if (at === -1) throw new Error(`there is no event ${id}`);
-    const { streamId } = this.#events[at];
-    // The first event of a stream only gives it an id to resume from, and has no message.
+    const index = this.#find(id);
+    if (index === -1) throw new Error(`unknown event ${id}`);
+    const { streamId } = this.#events[index];
+    // The first event of a stream has no message, only an id to resume from.
     const missed = this.#events
-      .slice(at + 1)
+      .slice(index + 1)
       .filter((event) => event.streamId === streamId && event.message.jsonrpc !== undefined);
     for (const event of missed) await send(event.id, event.message);
     return streamId;

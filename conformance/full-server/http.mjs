@@ -1,5 +1,5 @@
 // Serves over Streamable HTTP: sessions by Mcp-Session-Id up to 2025-11-25, single requests from 2026-07-28 on, both at
-// one address. What is served is in build.mjs; what a lost stream is resumed from is in events.mjs.
+// one URL. build.mjs assembles the server; events.mjs resumes lost streams.
 
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
@@ -22,13 +22,13 @@ import { Session } from "./session.mjs";
 
 const HOST = "127.0.0.1";
 const PATH = "/mcp";
-/** How long a client waits before it comes back for the rest of a closed stream. */
+/** How long a client waits before it resumes a closed stream. */
 const RETRY_MS = 50;
 const SESSION_NOT_FOUND = { jsonrpc: "2.0", error: { code: -32001, message: "Session not found" }, id: null };
 
 const report = (error) => console.error(`full-server: ${error.message}`);
 
-/** The clients up to 2025-11-25, each with a server and a state of its own. */
+/** The clients up to 2025-11-25, each with its own server and state. */
 class Sessions {
   #transports = new Map();
 
@@ -39,7 +39,7 @@ class Sessions {
     return transport ? transport.handleRequest(request) : Response.json(SESSION_NOT_FOUND, { status: 404 });
   }
 
-  /** Begins a session, if the request is one that does: the transport refuses all others. */
+  /** Starts a session; the transport refuses other requests without a session. */
   async #open(request) {
     const transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: randomUUID,
@@ -59,7 +59,7 @@ class Sessions {
   }
 }
 
-/** The clients from 2026-07-28 on. They share one state: the revision has no sessions to tell them apart by. */
+/** The clients from 2026-07-28 on. They share one state, since the revision has no sessions. */
 function statelessHandler() {
   const session = new Session();
   const build = () => buildServer({ era: "modern", session, changes: handler.notify });
@@ -67,26 +67,26 @@ function statelessHandler() {
   return handler;
 }
 
-/** The handler of requests of a revision, or of both. */
-function handlerOf(revision) {
+/** The request handler for one revision or both. */
+function handlerFor(revision) {
   const sessions = new Sessions();
   const stateless = statelessHandler();
-  const isOld = { "2025-11-25": () => true, "2026-07-28": () => false, both: isLegacyRequest }[revision];
+  const isLegacy = { "2025-11-25": () => true, "2026-07-28": () => false, both: isLegacyRequest }[revision];
   const fetch = async (request) => {
     const refusal =
       hostHeaderValidationResponse(request, localhostAllowedHostnames()) ??
       originValidationResponse(request, localhostAllowedOrigins());
     if (refusal) return refusal;
     if (new URL(request.url).pathname !== PATH) return new Response(null, { status: 404 });
-    return (await isOld(request)) ? sessions.fetch(request) : stateless.fetch(request);
+    return (await isLegacy(request)) ? sessions.fetch(request) : stateless.fetch(request);
   };
   const close = () => Promise.all([sessions.close(), stateless.close()]);
   return { fetch, close };
 }
 
-/** Serves until it is closed. A port of 0 is any that is free. */
+/** Serves until it is closed. Port 0 means any free port. */
 export async function serveHttp({ port, revision }) {
-  const handler = handlerOf(revision);
+  const handler = handlerFor(revision);
   const server = createServer(getRequestListener(handler.fetch, { overrideGlobalObjects: false }));
   server.listen(port, HOST);
   await once(server, "listening");

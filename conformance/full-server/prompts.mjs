@@ -1,15 +1,15 @@
-// The prompts the suite gets by name, and what completes the arguments of prompts and of the template of resources.
-// What each has to give is the suite's to say. How a prompt asks the client something is in asking.mjs.
+// The prompts that the suite gets by name, and the completion of prompt arguments and of the resource template. The
+// suite defines the expected contents. input-requests.mjs implements input from the client.
 
-import { form, gather } from "./asking.mjs";
-import { embedded, image, taking, text } from "./content.mjs";
+import { argumentsSchema, embedded, image, text } from "./content.mjs";
+import { form, gatherInput } from "./input-requests.mjs";
 import { TEMPLATE } from "./resources.mjs";
 
-const MOST_COMPLETIONS = 100;
+const COMPLETIONS_LIMIT = 100;
 
 const fromUser = (content) => ({ role: "user", content });
 const messages = (...contents) => ({ messages: contents.map(fromUser) });
-const gives = (name, description, ...contents) => ({ name, description, get: () => messages(...contents) });
+const fixedPrompt = (name, description, ...contents) => ({ name, description, get: () => messages(...contents) });
 
 const CONTEXT = {
   name: "test_input_required_result_prompt",
@@ -19,18 +19,18 @@ const CONTEXT = {
 };
 
 async function getWithContext(args, call) {
-  const { wanted, told } = await gather(CONTEXT, args, call);
-  if (wanted) return wanted;
-  const [{ user_context: user }] = told;
+  const { pending, replies } = await gatherInput(CONTEXT, args, call);
+  if (pending) return pending;
+  const [{ user_context: user }] = replies;
   return messages(text(`Prompt with context: ${user.content?.context ?? "none"}`));
 }
 
 export const PROMPTS = [
-  gives("test_simple_prompt", "A prompt without arguments", text("This is a simple prompt for testing.")),
+  fixedPrompt("test_simple_prompt", "A prompt without arguments", text("This is a simple prompt for testing.")),
   {
     name: "test_prompt_with_arguments",
     description: "A prompt with two arguments",
-    argsSchema: taking({
+    argsSchema: argumentsSchema({
       arg1: { type: "string", description: "First test argument" },
       arg2: { type: "string", description: "Second test argument" },
     }),
@@ -39,21 +39,21 @@ export const PROMPTS = [
   {
     name: "test_prompt_with_embedded_resource",
     description: "A prompt with a resource in it",
-    argsSchema: taking({ resourceUri: { type: "string", description: "URI of the resource to embed" } }),
+    argsSchema: argumentsSchema({ resourceUri: { type: "string", description: "URI of the resource to embed" } }),
     get: ({ resourceUri }) =>
       messages(
         embedded(resourceUri, "text/plain", "Embedded resource content for testing."),
         text("Please process the embedded resource above."),
       ),
   },
-  gives("test_prompt_with_image", "A prompt with an image", image(), text("Please analyze the image above.")),
+  fixedPrompt("test_prompt_with_image", "A prompt with an image", image(), text("Please analyze the image above.")),
   { name: CONTEXT.name, description: "A prompt that asks the user for its context", get: getWithContext },
 ];
 
-/** What test_trigger_prompt_change adds. */
-export const ANOTHER_PROMPT = gives("test_another_prompt", "Is there every other time.", text("It is there."));
+/** The prompt that test_trigger_prompt_change enables. */
+export const ANOTHER_PROMPT = fixedPrompt("test_another_prompt", "Enabled and disabled in turn.", text("It is there."));
 
-/** What the arguments can be, by what they are arguments of. */
+/** The possible values of arguments, by prompt or template. */
 const COMPLETIONS = {
   test_prompt_with_arguments: {
     arg1: ["paris", "park", "party", "testValue1"],
@@ -65,8 +65,8 @@ const COMPLETIONS = {
 function complete({ ref, argument }) {
   const known = COMPLETIONS[ref.name ?? ref.uri]?.[argument.name] ?? [];
   const values = known.filter((value) => value.startsWith(argument.value));
-  const hasMore = values.length > MOST_COMPLETIONS;
-  return { completion: { values: values.slice(0, MOST_COMPLETIONS), total: values.length, hasMore } };
+  const hasMore = values.length > COMPLETIONS_LIMIT;
+  return { completion: { values: values.slice(0, COMPLETIONS_LIMIT), total: values.length, hasMore } };
 }
 
 export function serveCompletion({ server }) {

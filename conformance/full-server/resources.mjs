@@ -1,8 +1,8 @@
-// The resources: those that are always there, those made from a template, and what a session remembers. What makes a
-// session remember is in session-tools.mjs, and what completes a template in prompts.mjs.
+// The resources: fixed ones, a template, and the texts that a session remembers. session-tools.mjs has the tool that
+// remembers a text, prompts.mjs the completion of the template.
 //
-// The SDK could keep a list of resources itself, but one for each server it builds, and there is a server for each
-// request of the revision without sessions.
+// The SDK's own list of resources is not used: it belongs to one server object, and there is one such object per request
+// in the revision without sessions.
 
 import { ResourceNotFoundError, UriTemplate } from "@modelcontextprotocol/server";
 
@@ -35,16 +35,16 @@ const FIXED = [
 export const TEMPLATE = {
   uriTemplate: "test://template/{id}/data",
   name: "template",
-  description: "What there is about an id",
+  description: "Data about an id",
   mimeType: "application/json",
 };
 const PATTERN = new UriTemplate(TEMPLATE.uriTemplate);
 
 export const isFixed = (uri) => FIXED.some((resource) => resource.uri === uri) || PATTERN.match(uri) !== null;
 
-/** A remembered text as a resource like the others. */
+/** A remembered text as a resource. */
 function remembered([uri, text]) {
-  return { uri, name: uri, description: "What was remembered", mimeType: "text/plain", body: { text } };
+  return { uri, name: uri, description: "A remembered text", mimeType: "text/plain", body: { text } };
 }
 
 function list(session) {
@@ -65,11 +65,11 @@ function read(uri, session) {
 }
 
 export function serveResources({ server }, session) {
-  const shown = ({ body, ...resource }) => resource;
-  server.setRequestHandler("resources/list", () => ({ resources: list(session).map(shown) }));
+  const withoutBody = ({ body, ...resource }) => resource;
+  server.setRequestHandler("resources/list", () => ({ resources: list(session).map(withoutBody) }));
   server.setRequestHandler("resources/templates/list", () => ({ resourceTemplates: [TEMPLATE] }));
   server.setRequestHandler("resources/read", ({ params }) => read(params.uri, session));
-  // A resource may be subscribed to before it is there.
+  // A client may subscribe to a resource before it exists.
   server.setRequestHandler("resources/subscribe", ({ params }) => {
     session.subscribed.add(params.uri);
     return {};

@@ -1,24 +1,24 @@
-// The tools of panpan's own tests: what they do, or say, differs from one client to the next. How a session is told
-// from another is in the transports; how a remembered resource is read is in resources.mjs.
+// The tools for panpan's own tests, whose results depend on the session. The transports identify sessions;
+// resources.mjs reads remembered resources.
 
 import { inputRequired } from "@modelcontextprotocol/server";
 
-import { asks } from "./asking.mjs";
-import { taking, text } from "./content.mjs";
+import { argumentsSchema, text } from "./content.mjs";
+import { inputTool } from "./input-requests.mjs";
 import { isFixed } from "./resources.mjs";
 import { currentLevel } from "./session.mjs";
 
-async function remember({ uri, text: told }, { session, changes }) {
+async function remember({ uri, text: value }, { session, changes }) {
   if (!URL.canParse(uri)) throw new Error(`${uri} is not a URI`);
-  if (isFixed(uri)) throw new Error(`${uri} is not to be changed`);
+  if (isFixed(uri)) throw new Error(`${uri} cannot be changed`);
   const isNew = !session.remembered.has(uri);
-  session.remembered.set(uri, told);
+  session.remembered.set(uri, value);
   await (isNew ? changes.resourcesChanged() : changes.resourceUpdated(uri));
   return { content: [text(`${isNew ? "Remembered" : "Changed"} ${uri}.`)] };
 }
 
 function recall(_, { session }) {
-  const lines = [...session.remembered].map(([uri, told]) => `${uri}: ${told}`);
+  const lines = [...session.remembered].map(([uri, value]) => `${uri}: ${value}`);
   return { content: [text(lines.join("\n") || "Nothing is remembered.")] };
 }
 
@@ -36,7 +36,7 @@ async function wait({ ms }, { ctx, session }) {
   return { content: [text(`Waited ${ms} ms.`)] };
 }
 
-/** Ends the process once the answer has left. */
+/** Ends the process after the response is sent. */
 function endProcess() {
   setTimeout(() => process.exit(3), 50);
   return { content: [text("Ending.")] };
@@ -46,31 +46,31 @@ export const SESSION_TOOLS = [
   {
     name: "wait",
     description: "Waits for some milliseconds, or until the call is cancelled.",
-    inputSchema: taking({ ms: { type: "integer" } }),
+    inputSchema: argumentsSchema({ ms: { type: "integer" } }),
     run: wait,
   },
   {
     name: "cancelled",
-    description: "Says how many calls of this session were cancelled.",
+    description: "Returns the number of cancelled calls of this session.",
     run: (_, { session }) => ({ content: [text(String(session.cancelled))] }),
   },
   { name: "end_process", description: "Ends the process of this server.", run: endProcess },
   {
     name: "remember",
-    description: "Makes a resource of a text, for this session only; or changes its text.",
-    inputSchema: taking({ uri: { type: "string" }, text: { type: "string" } }),
+    description: "Creates a resource with a text for this session only, or changes its text.",
+    inputSchema: argumentsSchema({ uri: { type: "string" }, text: { type: "string" } }),
     run: remember,
   },
-  { name: "recall", description: "Lists what this session remembers: a URI and its text on each line.", run: recall },
+  { name: "recall", description: "Lists the remembered texts of this session, one URI and text per line.", run: recall },
   {
     name: "log_level",
-    description: "Says how serious messages have to be to be logged to this session.",
+    description: "Returns the minimum level of log messages for this session.",
     run: (_, call) => ({ content: [text(currentLevel(call))] }),
   },
-  asks({
+  inputTool({
     name: "roots",
-    description: "Asks for the client's roots, and says their URIs, each on a line.",
+    description: "Asks for the client's roots and returns their URIs, one per line.",
     rounds: [() => ({ client_roots: inputRequired.listRoots() })],
-    tell: ({ client_roots: { roots } }) => roots.map(({ uri }) => uri).join("\n") || "There are no roots.",
+    describe: ({ client_roots: { roots } }) => roots.map(({ uri }) => uri).join("\n") || "There are no roots.",
   }),
 ];

@@ -1,5 +1,5 @@
-// What one client has told the server, and what is logged to it by that. Which client is which is for the transports
-// to say: http.mjs has one of these for each Mcp-Session-Id, stdio.mjs one for the process.
+// The state of one client, and the log messages it gets. The transports assign sessions: http.mjs has one per
+// Mcp-Session-Id, stdio.mjs one per process.
 
 import { LOG_LEVEL_META_KEY } from "@modelcontextprotocol/server";
 
@@ -10,31 +10,31 @@ const LOGGER = "full-server";
 export class Session {
   /** The text of each remembered resource, by its URI. */
   remembered = new Map();
-  /** The URIs of the resources whose changes the client wants to hear of. */
+  /** The URIs of the resources that the client subscribed to. */
   subscribed = new Set();
-  /** The least serious messages the client is sent. */
+  /** The minimum level of log messages for the client. */
   level = "info";
-  /** Whether the tool and the prompt that come and go are there. */
+  /** Whether the optional tool and prompt are enabled. */
   hasAnotherTool = false;
   hasAnotherPrompt = false;
-  /** How many of its calls the client has cancelled. */
+  /** The number of calls that the client cancelled. */
   cancelled = 0;
 }
 
-/** Sends a log message with the answer to a call, if the client wants messages that serious. */
+/** Sends a log message during a call, if the client wants messages of this level. */
 export async function log({ ctx, era, session }, level, data) {
-  // Since 2026-07-28 each request says what it wants; the SDK holds back what it does not.
+  // From 2026-07-28 on, each request sets its level, and the SDK filters.
   if (era === "legacy" && LEVELS.indexOf(level) < LEVELS.indexOf(session.level)) return;
   await ctx.mcpReq.log(level, data, LOGGER);
 }
 
-/** The level that messages of a call have to have, or "none" where the client wants no message at all. */
+/** The minimum level of log messages of a call; "none" if the client wants none. */
 export function currentLevel({ ctx, era, session }) {
   if (era === "legacy") return session.level;
   return ctx.mcpReq.envelope?.[LOG_LEVEL_META_KEY] ?? "none";
 }
 
-/** Takes the level for the session. The SDK would too, but does not tell it to a tool. */
+/** Stores the level in the session. The SDK would store it too, but tools could not read it. */
 export function serveLogging({ server }, session) {
   server.setRequestHandler("logging/setLevel", ({ params }) => {
     session.level = params.level;

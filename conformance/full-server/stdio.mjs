@@ -1,14 +1,13 @@
-// Serves over stdin and stdout: one client, which is one session, until it closes stdin. What is served is in
-// build.mjs.
+// Serves one client, which is one session, over stdin and stdout until it closes stdin. build.mjs assembles the server.
 
 import { StdioServerTransport, serveStdio } from "@modelcontextprotocol/server/stdio";
 
 import { buildServer } from "./build.mjs";
 import { Session } from "./session.mjs";
 
-/** Serves a revision, or both: then the client chooses with what it says first. */
+/** Serves one revision or both; with both, the first message of the client selects one. */
 export async function serveOnStdio(revision) {
-  // The SDK builds a server more than once while it finds out what the client speaks.
+  // The SDK builds several servers while it detects the revision of the client.
   const session = new Session();
   if (revision === "2025-11-25") {
     await buildServer({ era: "legacy", session }).connect(new StdioServerTransport());

@@ -1,21 +1,21 @@
-// The tools the suite calls by name that need nothing from the client. Those that ask it something are in asking.mjs,
-// those that remember are in session-tools.mjs. What each has to give is the suite's to say.
+// The tools that the suite calls by name and that need no input from the client. Tools with input requests are in
+// input-requests.mjs, tools with session state in session-tools.mjs. The suite defines the expected results.
 //
-// A tool is called with its arguments and with what is around the call: see buildServer in build.mjs.
+// A tool gets its arguments and the context of the call: see buildServer in build.mjs.
 
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { fromJsonSchema } from "@modelcontextprotocol/server";
 
-import { audio, embedded, image, taking, text } from "./content.mjs";
+import { argumentsSchema, audio, embedded, image, text } from "./content.mjs";
 import { log } from "./session.mjs";
 
-/** How long a tool that reports what it does takes for each step. */
+/** The duration of one step of a tool that reports progress. */
 const STEP_MS = 50;
-/** How long after its stream was closed a tool answers: a client has to come back for the answer. */
-const AWAY_MS = 200;
+/** How long after closing its stream a tool answers, so that the client has to resume the stream. */
+const CLOSED_MS = 200;
 
-const gives = (name, description, ...content) => ({ name, description, run: () => ({ content }) });
+const fixedTool = (name, description, ...content) => ({ name, description, run: () => ({ content }) });
 const pause = (ctx, ms) => sleep(ms, undefined, { signal: ctx.mcpReq.signal });
 
 async function logSteps(_, call) {
@@ -49,9 +49,9 @@ function fail() {
 }
 
 async function answerLater(_, { ctx }) {
-  // There is nothing to close on stdio, nor where nothing could be resumed.
+  // On stdio, and without resumable streams, there is nothing to close.
   ctx.http?.closeSSE?.();
-  await pause(ctx, AWAY_MS);
+  await pause(ctx, CLOSED_MS);
   return { content: [text("The stream was closed before this was answered.")] };
 }
 
@@ -65,7 +65,7 @@ async function switchPrompt(_, { session, switchPrompt: change }) {
   return { content: [text(`test_another_prompt is ${session.hasAnotherPrompt ? "there" : "gone"}.`)] };
 }
 
-/** Uses what JSON Schema 2020-12 has beyond plain members. A gateway has to hand all of it on. */
+/** A schema with advanced keywords of JSON Schema 2020-12. A gateway has to pass on all of it. */
 const CONTACT = {
   $schema: "https://json-schema.org/draft/2020-12/schema",
   type: "object",
@@ -91,41 +91,41 @@ const CONTACT = {
 };
 
 export const TOOLS = [
-  gives("test_simple_text", "Says something.", text("This is a simple text response for testing.")),
-  gives("test_image_content", "Shows an image.", image()),
-  gives("test_audio_content", "Plays a sound.", audio()),
-  gives(
+  fixedTool("test_simple_text", "Returns a text.", text("This is a simple text response for testing.")),
+  fixedTool("test_image_content", "Returns an image.", image()),
+  fixedTool("test_audio_content", "Returns a sound.", audio()),
+  fixedTool(
     "test_embedded_resource",
-    "Gives a resource along with its text.",
+    "Returns an embedded resource.",
     embedded("test://embedded-resource", "text/plain", "This is an embedded resource content."),
   ),
-  gives(
+  fixedTool(
     "test_multiple_content_types",
-    "Gives a text, an image and a resource.",
+    "Returns a text, an image and a resource.",
     text("Multiple content types test:"),
     image(),
     embedded("test://mixed-content-resource", "application/json", JSON.stringify({ test: "data", value: 123 })),
   ),
-  { name: "test_tool_with_logging", description: "Logs three messages, one after the other.", run: logSteps },
+  { name: "test_tool_with_logging", description: "Logs three messages in turn.", run: logSteps },
   { name: "test_logging_tool", description: "Logs one message.", run: logOnce },
   { name: "test_error_handling", description: "Always fails.", run: fail },
-  { name: "test_tool_with_progress", description: "Says how far it is, three times.", run: reportProgress },
-  { name: "test_reconnection", description: "Closes its stream, and answers afterwards.", run: answerLater },
+  { name: "test_tool_with_progress", description: "Reports progress three times.", run: reportProgress },
+  { name: "test_reconnection", description: "Closes its stream and answers afterwards.", run: answerLater },
   {
     name: "json_schema_2020_12_tool",
-    description: "Takes arguments of a schema of many keywords.",
+    description: "Takes arguments that are validated by a schema with many keywords.",
     inputSchema: fromJsonSchema(CONTACT),
     run: ({ name }) => ({ content: [text(`The arguments of ${name ?? "nobody"} are valid.`)] }),
   },
   {
     name: "test_header_tool",
     description: "Takes an argument that a client of 2026-07-28 also sends as a header.",
-    inputSchema: taking({ region: { type: "string", "x-mcp-header": "Region" } }, []),
+    inputSchema: argumentsSchema({ region: { type: "string", "x-mcp-header": "Region" } }, []),
     run: ({ region }) => ({ content: [text(`The region is ${region ?? "not given"}.`)] }),
   },
-  { name: "test_trigger_tool_change", description: "Adds a tool, or takes it away again.", run: switchTool },
-  { name: "test_trigger_prompt_change", description: "Adds a prompt, or takes it away again.", run: switchPrompt },
+  { name: "test_trigger_tool_change", description: "Enables or disables another tool.", run: switchTool },
+  { name: "test_trigger_prompt_change", description: "Enables or disables another prompt.", run: switchPrompt },
 ];
 
-/** What test_trigger_tool_change adds. */
-export const ANOTHER_TOOL = gives("test_another_tool", "Is there every other time.", text("It is there."));
+/** The tool that test_trigger_tool_change enables. */
+export const ANOTHER_TOOL = fixedTool("test_another_tool", "Enabled and disabled in turn.", text("It is there."));

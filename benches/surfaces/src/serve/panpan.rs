@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use crate::request::ECHO;
 
 /// How often counts are written to the store.
-const TEND: Duration = Duration::from_secs(2);
+const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Serves this many operations besides the built-in ones; the first returns its input.
 pub(super) async fn serve(operations: usize, store: Option<PathBuf>) -> anyhow::Result<()> {
@@ -33,7 +33,7 @@ pub(super) async fn serve(operations: usize, store: Option<PathBuf>) -> anyhow::
             gateway(operations, Arc::new(store))?
         }
     };
-    serve_desk(gateway).await
+    serve_gateway(gateway).await
 }
 
 /// Serves imported operations besides the built-in ones.
@@ -41,13 +41,13 @@ pub(super) async fn serve_imported(imported: Vec<Registration>) -> anyhow::Resul
     let store = Arc::new(MemoryStore::new(Arc::new(SystemClock)));
     let outcomes: Arc<dyn Outcomes> = store.clone();
     let builder = imported.into_iter().fold(Registry::builder(), Builder::add);
-    serve_desk(behind_desk(builder, outcomes, store)?).await
+    serve_gateway(build_gateway(builder, outcomes, store)?).await
 }
 
-async fn serve_desk(gateway: Gateway) -> anyhow::Result<()> {
+async fn serve_gateway(gateway: Gateway) -> anyhow::Result<()> {
     let stopping = CancellationToken::new();
     let router = router(gateway.clone(), HttpSettings::default(), stopping.clone());
-    tokio::spawn(tend(gateway.dispatcher().clone()));
+    tokio::spawn(maintain(gateway.dispatcher().clone()));
     let listener = super::listen().await?;
     listen::serve(listener, None, router, &gateway, stopping, Duration::ZERO).await;
     Ok(())
@@ -61,11 +61,11 @@ fn gateway<S: Outcomes + Documents + 'static>(
     let registry = (0..operations).try_fold(Registry::builder(), |builder, number| {
         anyhow::Ok(builder.register(spec(number)?, echo))
     })?;
-    behind_desk(registry, outcomes, store)
+    build_gateway(registry, outcomes, store)
 }
 
 /// Adds the built-in operations.
-fn behind_desk<S: Documents + 'static>(
+fn build_gateway<S: Documents + 'static>(
     builder: Builder,
     outcomes: Arc<dyn Outcomes>,
     store: Arc<S>,
@@ -91,9 +91,9 @@ fn limits() -> Limits {
     }
 }
 
-async fn tend(dispatcher: Dispatcher) {
+async fn maintain(dispatcher: Dispatcher) {
     loop {
-        tokio::time::sleep(TEND).await;
+        tokio::time::sleep(MAINTENANCE_INTERVAL).await;
         // If the store is unavailable, the next round tries again.
         let _ = dispatcher.tend().await;
     }

@@ -1,61 +1,61 @@
-// The tools that ask the client something before they answer: its user, its model or its roots; and how anything here
-// asks. Up to 2025-11-25 the SDK sends the questions as requests, afterwards the call is answered with them and made
-// again with the answers. The prompt that asks is in prompts.mjs.
+// The tools that need input from the client before they answer: elicitation, sampling or roots. Up to 2025-11-25 the
+// SDK sends the questions as requests; from 2026-07-28 on, the response contains them and the client repeats the call
+// with the replies. The prompt that needs input is in prompts.mjs.
 
 import { randomBytes } from "node:crypto";
 
 import { createRequestStateCodec, inputRequired, inputResponse } from "@modelcontextprotocol/server";
 
-import { object, taking, text } from "./content.mjs";
+import { argumentsSchema, object, text } from "./content.mjs";
 
 const { createMessage, elicit, listRoots } = inputRequired;
 
-/** Signs what clients keep between the rounds of a call, so that they cannot change it. */
+/** Signs the state that clients keep between the rounds of a call, so that they cannot change it. */
 export const stateCodec = createRequestStateCodec({ key: randomBytes(32) });
 
 const KINDS = { "elicitation/create": "elicit", "sampling/createMessage": "sampling", "roots/list": "roots" };
 
-/** The answers to all questions of a round; undefined when one is missing. */
-function answersTo(questions, ctx) {
-  const answers = {};
+/** The replies to all questions of a round; undefined if one is missing. */
+function repliesTo(questions, ctx) {
+  const replies = {};
   for (const [key, { method }] of Object.entries(questions)) {
-    const answer = inputResponse(ctx.mcpReq.inputResponses, key);
-    if (answer.kind !== KINDS[method]) return undefined;
-    answers[key] = answer;
+    const reply = inputResponse(ctx.mcpReq.inputResponses, key);
+    if (reply.kind !== KINDS[method]) return undefined;
+    replies[key] = reply;
   }
-  return answers;
+  return replies;
 }
 
 /**
- * Asks the questions of one round after the other, each of which makes its own from the arguments and the call.
- * Gives `wanted`, the answer that asks for more, or `told`, what was answered in each round.
+ * Asks the questions of each round in turn; a round creates its questions from the arguments and the call.
+ * Returns `pending`, the response that asks for more input, or `replies`, the replies of all rounds.
  */
-export async function gather({ name, rounds, hasState = rounds.length > 1 }, args, call) {
+export async function gatherInput({ name, rounds, hasState = rounds.length > 1 }, args, call) {
   const state = call.ctx.mcpReq.requestState();
   const isOurs = state?.name === name;
-  const earlier = isOurs ? state.told : [];
+  const earlier = isOurs ? state.replies : [];
   const questions = rounds[earlier.length](args, call);
-  const answers = hasState && !isOurs ? undefined : answersTo(questions, call.ctx);
-  const told = answers ? [...earlier, answers] : earlier;
-  if (told.length === rounds.length) return { told };
-  const inputRequests = answers ? rounds[told.length](args, call) : questions;
-  if (!hasState) return { wanted: inputRequired({ inputRequests }) };
-  return { wanted: inputRequired({ inputRequests, requestState: await stateCodec.mint({ name, told }) }) };
+  const latest = hasState && !isOurs ? undefined : repliesTo(questions, call.ctx);
+  const replies = latest ? [...earlier, latest] : earlier;
+  if (replies.length === rounds.length) return { replies };
+  const inputRequests = latest ? rounds[replies.length](args, call) : questions;
+  if (!hasState) return { pending: inputRequired({ inputRequests }) };
+  return { pending: inputRequired({ inputRequests, requestState: await stateCodec.mint({ name, replies }) }) };
 }
 
-/** A tool that says something about what it was told in each round. */
-export function asks({ name, description, inputSchema, rounds, hasState, tell }) {
+/** A tool that gathers input and describes the replies. */
+export function inputTool({ name, description, inputSchema, rounds, hasState, describe }) {
   const run = async (args, call) => {
-    const { wanted, told } = await gather({ name, rounds, hasState }, args, call);
-    return wanted ?? { content: [text(tell(...told))] };
+    const { pending, replies } = await gatherInput({ name, rounds, hasState }, args, call);
+    return pending ?? { content: [text(describe(...replies))] };
   };
   return { name, description, inputSchema, run };
 }
 
 export const form = (message, properties, required) =>
   elicit({ message, requestedSchema: object(properties, required) });
-const prompt = (said, maxTokens = 100) =>
-  createMessage({ messages: [{ role: "user", content: text(said) }], maxTokens });
+const prompt = (message, maxTokens = 100) =>
+  createMessage({ messages: [{ role: "user", content: text(message) }], maxTokens });
 
 const nameForm = (message = "What is your name?") => form(message, { name: { type: "string" } });
 const confirmation = () => ({ confirm: form("Please confirm", { ok: { type: "boolean" } }) });
@@ -66,7 +66,7 @@ const greeting = ({ action, content }) =>
 const sampled = ({ result }) => [result.content].flat().map((block) => block.text ?? `(${block.type})`).join("");
 const rooted = ({ roots }) => roots.map(({ uri }) => uri).join(", ");
 
-/** A form whose every member has a default. */
+/** A form with a default for every member. */
 const DEFAULTS = {
   name: { type: "string", default: "John Doe" },
   age: { type: "integer", default: 30 },
@@ -78,7 +78,7 @@ const DEFAULTS = {
 const OPTIONS = ["option1", "option2", "option3"];
 const titled = (what) =>
   ["First", "Second", "Third"].map((title, index) => ({ const: `value${index + 1}`, title: `${title} ${what}` }));
-/** A form with every way there is to choose from a list. */
+/** A form with every kind of choice. */
 const CHOICES = {
   untitledSingle: { type: "string", enum: OPTIONS },
   titledSingle: { type: "string", oneOf: titled("Option") },
@@ -91,8 +91,8 @@ const CHOICES = {
   titledMulti: { type: "array", items: { anyOf: titled("Choice") } },
 };
 
-/** What the client said it can be asked. */
-function possible(_, { clientCapabilities }) {
+/** The questions that the capabilities of the client allow. */
+function supportedQuestions(_, { clientCapabilities }) {
   const { elicitation, sampling, roots } = clientCapabilities();
   return {
     ...(elicitation && { user_name: nameForm() }),
@@ -101,18 +101,18 @@ function possible(_, { clientCapabilities }) {
   };
 }
 
-export const ASKING_TOOLS = [
-  asks({
+export const INPUT_TOOLS = [
+  inputTool({
     name: "test_sampling",
-    description: "Asks the client's model, and says what it answers.",
-    inputSchema: taking({ prompt: { type: "string", description: "What the model is asked" } }),
+    description: "Asks the client's model and returns its reply.",
+    inputSchema: argumentsSchema({ prompt: { type: "string", description: "The question to the model" } }),
     rounds: [(args) => ({ answer: prompt(args.prompt) })],
-    tell: ({ answer }) => `LLM response: ${sampled(answer)}`,
+    describe: ({ answer }) => `LLM response: ${sampled(answer)}`,
   }),
-  asks({
+  inputTool({
     name: "test_elicitation",
-    description: "Asks the user, and says what they answer.",
-    inputSchema: taking({ message: { type: "string", description: "What the user is shown" } }),
+    description: "Asks the user and returns the reply.",
+    inputSchema: argumentsSchema({ message: { type: "string", description: "The message to the user" } }),
     rounds: [
       ({ message }) => ({
         user: form(message, {
@@ -121,87 +121,87 @@ export const ASKING_TOOLS = [
         }),
       }),
     ],
-    tell: ({ user }) => `User response: ${outcome(user)}`,
+    describe: ({ user }) => `User response: ${outcome(user)}`,
   }),
-  asks({
+  inputTool({
     name: "test_elicitation_sep1034_defaults",
     description: "Asks the user with a form that has defaults.",
     rounds: [() => ({ user: form("Please check these values", DEFAULTS, []) })],
-    tell: ({ user }) => `Elicitation completed: ${outcome(user)}`,
+    describe: ({ user }) => `Elicitation completed: ${outcome(user)}`,
   }),
-  asks({
+  inputTool({
     name: "test_elicitation_sep1330_enums",
     description: "Asks the user to choose from lists.",
     rounds: [() => ({ user: form("Please choose", CHOICES, []) })],
-    tell: ({ user }) => `Elicitation completed: ${outcome(user)}`,
+    describe: ({ user }) => `Elicitation completed: ${outcome(user)}`,
   }),
-  asks({
+  inputTool({
     name: "test_streaming_elicitation",
     description: "Asks the user to confirm.",
     rounds: [confirmation],
-    tell: ({ confirm }) => `Confirmed: ${outcome(confirm)}`,
+    describe: ({ confirm }) => `Confirmed: ${outcome(confirm)}`,
   }),
-  asks({
+  inputTool({
     name: "test_missing_capability",
-    description: "Asks the client's model, whether there is one or not.",
+    description: "Asks the client's model even if the client has none.",
     rounds: [() => ({ answer: prompt("Are you there?") })],
-    tell: ({ answer }) => `LLM response: ${sampled(answer)}`,
+    describe: ({ answer }) => `LLM response: ${sampled(answer)}`,
   }),
-  asks({
+  inputTool({
     name: "test_input_required_result_elicitation",
-    description: "Asks the user for a name, and greets.",
+    description: "Asks the user for a name and returns a greeting.",
     rounds: [() => ({ user_name: nameForm() })],
-    tell: ({ user_name: user }) => greeting(user),
+    describe: ({ user_name: user }) => greeting(user),
   }),
-  asks({
+  inputTool({
     name: "test_input_required_result_sampling",
     description: "Asks the client's model a question.",
     rounds: [() => ({ capital_question: prompt("What is the capital of France?") })],
-    tell: ({ capital_question: answer }) => sampled(answer),
+    describe: ({ capital_question: answer }) => sampled(answer),
   }),
-  asks({
+  inputTool({
     name: "test_input_required_result_list_roots",
     description: "Asks for the client's roots.",
     rounds: [() => ({ client_roots: listRoots() })],
-    tell: ({ client_roots: answer }) => `Roots: ${rooted(answer)}`,
+    describe: ({ client_roots: answer }) => `Roots: ${rooted(answer)}`,
   }),
-  asks({
+  inputTool({
     name: "test_input_required_result_request_state",
-    description: "Asks the user to confirm, and has the client keep a state meanwhile.",
+    description: "Asks the user to confirm, with a state that the client keeps.",
     rounds: [confirmation],
     hasState: true,
-    tell: ({ confirm }) => `state-ok, ${outcome(confirm)}`,
+    describe: ({ confirm }) => `state-ok, ${outcome(confirm)}`,
   }),
-  asks({
+  inputTool({
     name: "test_input_required_result_tampered_state",
-    description: "Asks the user to confirm, and takes no state that was changed meanwhile.",
+    description: "Asks the user to confirm, and refuses a state that was changed.",
     rounds: [confirmation],
     hasState: true,
-    tell: ({ confirm }) => `state-ok, ${outcome(confirm)}`,
+    describe: ({ confirm }) => `state-ok, ${outcome(confirm)}`,
   }),
-  asks({
+  inputTool({
     name: "test_input_required_result_multiple_inputs",
-    description: "Asks the user, the model and for the roots, all at once.",
+    description: "Asks the user and the model, and for the roots, all at once.",
     rounds: [
       () => ({ user_name: nameForm(), greeting: prompt("Generate a greeting", 50), client_roots: listRoots() }),
     ],
     hasState: true,
-    tell: ({ user_name: user, greeting: answer, client_roots: roots }) =>
+    describe: ({ user_name: user, greeting: answer, client_roots: roots }) =>
       [greeting(user), sampled(answer), rooted(roots)].join(" "),
   }),
-  asks({
+  inputTool({
     name: "test_input_required_result_multi_round",
     description: "Asks the user twice.",
     rounds: [
       () => ({ step1: nameForm("Step 1: What is your name?") }),
       () => ({ step2: form("Step 2: What is your favorite color?", { color: { type: "string" } }) }),
     ],
-    tell: ({ step1 }, { step2 }) => `${greeting(step1)} ${outcome(step2)}`,
+    describe: ({ step1 }, { step2 }) => `${greeting(step1)} ${outcome(step2)}`,
   }),
-  asks({
+  inputTool({
     name: "test_input_required_result_capabilities",
-    description: "Asks all that the client can be asked.",
-    rounds: [possible],
-    tell: (answers) => `Answered: ${Object.keys(answers).join(", ") || "nothing, since nothing could be asked"}`,
+    description: "Asks every question that the client supports.",
+    rounds: [supportedQuestions],
+    describe: (answers) => `Answered: ${Object.keys(answers).join(", ") || "nothing, since nothing could be asked"}`,
   }),
 ];
