@@ -165,7 +165,7 @@ fn an_unknown_name_gets_suggestions_and_exit_code_1() {
     let token = folder.stdout(&["token", "new", "deployer"]);
     for (name, message) in [
         ("deploier", "did you mean deployer?"),
-        ("nobody-at-all", "`panpan token list` shows every token"),
+        ("zzz-unknown", "`panpan token list` shows every token"),
     ] {
         let output = folder.run(&["token", "revoke", name]);
         assert_eq!(output.status.code(), Some(1), "{name}");

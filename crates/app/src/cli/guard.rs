@@ -55,7 +55,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Status> {
 fn wait_for_end(program: Pid, parent: Pid) -> anyhow::Result<ExitStatus> {
     let signals = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP]);
     signals.thread_block().context("cannot wait for signals")?;
-    // Otherwise this process keeps the program's pipes open, and nobody notices that the program closed them.
+    // Otherwise this process keeps the program's pipes open after the program has closed them.
     let null = fs::OpenOptions::new()
         .read(true)
         .write(true)

@@ -35,7 +35,7 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args) -> anyhow::Result<Status> {
     log::start_with_warnings();
     let StdioFlags(flags) = &args.flags;
-    let hint = "`panpan mcp --help` lists the settings; none is required";
+    let hint = "correct the listed settings; `panpan mcp --help` describes the flags";
     let mut config = config::load(flags.config.as_deref(), std::env::vars_os(), flags)
         .context(Hinted::new("cannot serve MCP", hint))?;
     // There is only one client: the one at the other end of the pipe.

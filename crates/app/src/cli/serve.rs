@@ -42,7 +42,7 @@ pub(super) struct Args {
 /// Serves until a signal arrives.
 pub(super) fn run(args: &Args) -> anyhow::Result<Status> {
     let file = args.flags.config.as_deref();
-    let hint = "`panpan serve --help` lists the settings; none is required";
+    let hint = "correct the listed settings; `panpan serve --help` describes the flags";
     let config = config::load(file, std::env::vars_os(), &args.flags)
         .context(Hinted::new("cannot serve", hint))?;
     log::start(log::filter(&config.log.level), config.log.format);

@@ -285,7 +285,7 @@ impl ServerSource {
                 sources.map(|(name, it)| Ok((name.clone(), secret(&self.namespace, name, it)?)));
             read.collect::<Result<Vec<_>, LoadError>>()
         };
-        let place = match &self.transport {
+        let transport = match &self.transport {
             Transport::Http { url, headers } => McpTransport::Http(McpAddress {
                 headers: secrets(headers)?,
                 ..McpAddress::new(url.as_str())
@@ -311,7 +311,7 @@ impl ServerSource {
             scopes: self.scopes.clone(),
             sessions: self.sessions,
             success_bodies: self.success_bodies,
-            ..McpSettings::new(&self.namespace, place)
+            ..McpSettings::new(&self.namespace, transport)
         };
         let sessions = &mut settings.sessions_of_callers;
         sessions.shared = self.shared;

@@ -243,7 +243,7 @@ fn an_invalid_source_is_reported() {
     write("old.json", r#"{"swagger": "2.0", "paths": {}}"#);
     write(
         "overlay.json",
-        r#"{"operations": [{"match": "nobody/*", "hide": true}]}"#,
+        r#"{"operations": [{"match": "unknown/*", "hide": true}]}"#,
     );
     write(
         "unmatched.toml",
@@ -262,7 +262,7 @@ fn an_invalid_source_is_reported() {
         ),
         (
             &["--openapi=faulty.json", "--overlay=overlay.json"],
-            "nobody/*",
+            "unknown/*",
         ),
         (&["--config=unmatched.toml"], "faulty/nothing"),
         (&["--enable=http/cal"], "http/cal"),
@@ -420,7 +420,7 @@ fn serve_and_mcp_report_an_invalid_source_with_a_hint() {
     let secret =
         "[[openapi]]\nfile = \"faulty.json\"\ncredentials = { token = { env = \"NOWHERE\" } }\n";
     let config = folder.file("secret.toml", secret);
-    let overlay = folder.file("overlay.toml", "[[operations]]\nmatch = \"nobody/*\"\n");
+    let overlay = folder.file("overlay.toml", "[[operations]]\nmatch = \"unknown/*\"\n");
     let config = format!("--config={config}");
     let overlay = format!("--overlay={overlay}");
     for (flags, message, hint) in [
@@ -436,7 +436,7 @@ fn serve_and_mcp_report_an_invalid_source_with_a_hint() {
         ),
         (
             &["--openapi=faulty.json", &overlay],
-            "nobody/*",
+            "unknown/*",
             "lists the operations",
         ),
         (
@@ -514,15 +514,15 @@ fn a_panpan_that_starts_itself_stops_at_a_depth_limit() {
 const UNREADABLE: &str = r#"
 import json, sys
 for line in sys.stdin:
-    asked = json.loads(line)
-    if "id" not in asked:
+    request = json.loads(line)
+    if "id" not in request:
         continue
-    answer = {"jsonrpc": "2.0", "id": asked["id"]}
-    if asked["method"] == "initialize":
+    answer = {"jsonrpc": "2.0", "id": request["id"]}
+    if request["method"] == "initialize":
         answer["result"] = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
-    elif asked["method"] == "tools/list":
+    elif request["method"] == "tools/list":
         answer["result"] = {"tools": [{"name": "measure", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}}]}
-    elif asked["method"] == "tools/call":
+    elif request["method"] == "tools/call":
         answer["result"] = {"content": [], "structuredContent": {"value": float("nan")}}
     else:
         answer["error"] = {"code": -32601, "message": "no such method"}

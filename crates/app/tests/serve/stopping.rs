@@ -114,16 +114,16 @@ with open("pids.tmp", "w") as pids:
     pids.write(f"{os.getpid()} {other.pid}")
 os.rename("pids.tmp", "pids")
 for line in sys.stdin:
-    asked = json.loads(line)
-    if "id" not in asked:
+    request = json.loads(line)
+    if "id" not in request:
         continue
     result = {"tools": [{"name": "wait", "inputSchema": {"type": "object"}}]}
-    if asked["method"] == "initialize":
+    if request["method"] == "initialize":
         result = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
-    if asked["method"] == "server/discover":
-        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "error": {"code": -32601, "message": "no"}}), flush=True)
+    if request["method"] == "server/discover":
+        print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "error": {"code": -32601, "message": "no"}}), flush=True)
         continue
-    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
+    print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}), flush=True)
 time.sleep(600)
 "#;
 
