@@ -90,14 +90,14 @@ export const UNKNOWN_CODE = view({
   retryable: false,
   next: ["change_input"],
   actions: [
-    "code must be a code of the catalogue that operations may answer. Correct code, then call again",
+    "code must be a catalogue code that operations may return. Correct code, then call again",
     "ask for ERR_TIMEOUT",
   ],
   effect: "none",
   violations: [
     {
       pointer: "/code",
-      expected: "a code of the catalogue that operations may answer",
+      expected: "a catalogue code that operations may return",
       actual: "ERR_TIMEOT",
       reason: "is not in the catalogue",
     },

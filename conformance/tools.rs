@@ -7,8 +7,8 @@ use std::sync::{Arc, OnceLock};
 use panpan_contract::operation::{OperationName, OperationSpec, OperationType};
 use panpan_failure::{Failure, codes};
 use panpan_runtime::{
-    Context, Dispatcher, Handler, Ports, Problems, Progress, Question, Registration, Registry,
-    Reply, Wanted,
+    Context, Dispatcher, Handler, Ports, Progress, Question, QuestionKind, QuestionReply,
+    Registration, Registry, RegistryProblems,
 };
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ const WAV: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA="
 const STEP_MS: u64 = 50;
 
 /// A dispatcher for the tools; one tool changes the list of tools.
-pub(crate) fn dispatcher(ports: Ports) -> Result<Dispatcher, Problems> {
+pub(crate) fn dispatcher(ports: Ports) -> Result<Dispatcher, RegistryProblems> {
     let own = Arc::new(OnceLock::new());
     let dispatcher = Dispatcher::new(registry(&own, false)?, ports);
     // Set once, here.
@@ -28,7 +28,10 @@ pub(crate) fn dispatcher(ports: Ports) -> Result<Dispatcher, Problems> {
     Ok(dispatcher)
 }
 
-fn registry(own: &Arc<OnceLock<Dispatcher>>, has_another: bool) -> Result<Registry, Problems> {
+fn registry(
+    own: &Arc<OnceLock<Dispatcher>>,
+    has_another: bool,
+) -> Result<Registry, RegistryProblems> {
     let mut tools = content_tools();
     tools.extend(asking_tools());
     tools.extend([
@@ -167,7 +170,7 @@ fn asks(name: &'static str, questions: &[(&str, Value)]) -> Registration {
         .map(|(message, properties)| Question {
             name: question_name(properties),
             message: (*message).to_owned(),
-            wanted: Wanted::Values {
+            kind: QuestionKind::Form {
                 schema: json!({"type": "object", "properties": properties}),
             },
         })
@@ -178,7 +181,7 @@ fn asks(name: &'static str, questions: &[(&str, Value)]) -> Registration {
             let mut told = String::from("state-ok");
             for question in questions {
                 told += &match context.ask(question).await {
-                    Ok(Reply::Accepted(values)) => format!(", {}", Value::Object(values)),
+                    Ok(QuestionReply::Accepted(values)) => format!(", {}", Value::Object(values)),
                     Ok(other) => format!(", {other:?}"),
                     Err(unasked) => {
                         let failure = Failure::new(codes::TOOL_FAILED);

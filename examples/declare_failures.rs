@@ -23,7 +23,7 @@ enum ReadFileError {
         #[failure(retry_after_ms)]
         wait_ms: u64,
     },
-    // The facts of a catalogue code come from the catalogue.
+    // The catalogue defines the facts of its codes.
     #[failure(code = "ERR_TIMEOUT")]
     Timeout,
 }

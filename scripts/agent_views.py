@@ -91,7 +91,7 @@ UNKNOWN_CODE = view(
     retryable=False,
     next=["change_input"],
     actions=[
-        "code must be a code of the catalogue that operations may answer. "
+        "code must be a catalogue code that operations may return. "
         "Correct code, then call again",
         "ask for ERR_TIMEOUT",
     ],
@@ -99,7 +99,7 @@ UNKNOWN_CODE = view(
     violations=[
         {
             "pointer": "/code",
-            "expected": "a code of the catalogue that operations may answer",
+            "expected": "a catalogue code that operations may return",
             "actual": "ERR_TIMEOT",
             "reason": "is not in the catalogue",
         }
@@ -108,7 +108,7 @@ UNKNOWN_CODE = view(
 )
 STILL_UNAVAILABLE = view(
     code="ERR_HTTP_503_UNAVAILABLE",
-    message="attempt 4 fails, as it was asked to",
+    message="attempt 4 fails as requested",
     retryable=True,
     retry_after_ms=100,
     next=["wait"],
@@ -123,14 +123,14 @@ def key_reused(key):
     """The view for a key that was used with different input."""
     return view(
         code="ERR_IDEMPOTENCY_KEY_REUSED",
-        message=f"the idempotency key {key} was used for a call with other input, "
-        "which may have taken effect",
+        message=f"idempotency key {key} was used before with different input, "
+        "and that call may have taken effect",
         retryable=False,
         next=["check_outcome", "change_input"],
         actions=[
-            f"Call again with the input first sent under {key} to learn what became of that call: "
-            "it may have done already what this one asks for",
-            "Only for other work, or if that call had no effect: send this input with a new "
+            f"Call again with the input first sent under {key} to get the outcome of that call: "
+            "it may already have done this work",
+            "If this is different work, or that call had no effect, send this input with a new "
             "idempotency_key",
         ],
         effect="none",

@@ -345,7 +345,7 @@ impl Backend {
         let drained = tokio::time::timeout(left(), self.dispatcher.drain()).await;
         maintenance.abort();
         // Writes the metrics since the last round; the process ends, so a failure changes nothing.
-        let _ = self.dispatcher.tend().await;
+        let _ = self.dispatcher.maintain().await;
         // A server that is not closed would outlive this process.
         join_all(self.servers.iter().map(McpUpstream::close)).await;
         // Includes a server that is just being started.
@@ -426,7 +426,7 @@ async fn maintain(dispatcher: Dispatcher) {
     loop {
         tokio::time::sleep(MAINTENANCE_INTERVAL).await;
         // If the store is unavailable, the next round tries again; callers learn of it from their calls.
-        let _ = dispatcher.tend().await;
+        let _ = dispatcher.maintain().await;
     }
 }
 

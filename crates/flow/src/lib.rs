@@ -1,8 +1,8 @@
-//! Trees of dependent tasks whose failures propagate by rule.
+//! The state machine of tasks.
 //!
-//! So far the state table only: which step a task may take, as a pure function. Plans, the driver and
-//! the `tasks/*` operations come on top of it; nothing here knows time or storage.
+//! So far only the transition table, as a pure function. Plans, the driver and the `tasks/*` operations do not
+//! exist yet. Nothing here knows time or storage.
 
 mod state;
 
-pub use state::{Refused, State, transition};
+pub use state::{InvalidTransition, State, transition};

@@ -1,10 +1,10 @@
-//! The five states of a task and the six steps between them.
+//! The five states of a task and the six transitions between them.
 
 use std::fmt;
 
 use panpan_failure::{Failure, codes};
 
-/// Where a task stands.
+/// The state of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum State {
     /// Not started.
@@ -15,7 +15,7 @@ pub enum State {
     Completed,
     /// Ended by a failure.
     Failed,
-    /// Ended by request.
+    /// Cancelled on request.
     Cancelled,
 }
 
@@ -29,7 +29,7 @@ impl State {
         State::Cancelled,
     ];
 
-    /// The word this state is written as.
+    /// The name of the state.
     pub const fn word(self) -> &'static str {
         match self {
             State::Pending => "pending",
@@ -40,12 +40,12 @@ impl State {
         }
     }
 
-    /// The state a word stands for.
+    /// The state of this name.
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.word() == word)
     }
 
-    /// The states a task may go to from here. This is the whole table.
+    /// The states that may follow. This is the whole transition table.
     pub const fn next(self) -> &'static [State] {
         match self {
             State::Pending => &[State::InProgress, State::Cancelled],
@@ -62,18 +62,18 @@ impl fmt::Display for State {
     }
 }
 
-/// A step the table does not allow.
+/// A transition that the table does not allow.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refused {
-    /// The task that was to take it.
+pub struct InvalidTransition {
+    /// The id of the task.
     pub task_id: String,
-    /// Where it stands, and stays.
+    /// The current state.
     pub current: State,
-    /// Where it was to go.
-    pub wanted: State,
+    /// The requested state.
+    pub requested: State,
 }
 
-/// The state after a step, or why it cannot be taken; then the task stays where it is.
+/// Returns the requested state if the transition is allowed.
 ///
 /// ```
 /// use panpan_flow::{State, transition};
@@ -81,19 +81,23 @@ pub struct Refused {
 /// assert_eq!(transition("t-1", State::Failed, State::Pending), Ok(State::Pending));
 /// assert!(transition("t-1", State::Completed, State::Pending).is_err());
 /// ```
-pub fn transition(task_id: &str, current: State, wanted: State) -> Result<State, Refused> {
-    if current.next().contains(&wanted) {
-        return Ok(wanted);
+pub fn transition(
+    task_id: &str,
+    current: State,
+    requested: State,
+) -> Result<State, InvalidTransition> {
+    if current.next().contains(&requested) {
+        return Ok(requested);
     }
-    Err(Refused {
+    Err(InvalidTransition {
         task_id: task_id.to_owned(),
         current,
-        wanted,
+        requested,
     })
 }
 
-impl Refused {
-    /// Why the step cannot be taken.
+impl InvalidTransition {
+    /// Why the transition is not allowed.
     pub fn reason(&self) -> String {
         let next: Vec<&str> = self
             .current
@@ -105,7 +109,7 @@ impl Refused {
             format!("{} is a terminal state", self.current)
         } else {
             format!(
-                "from {} a task can only go to {}",
+                "after {} only {} is allowed",
                 self.current,
                 next.join(" or ")
             )
@@ -113,20 +117,20 @@ impl Refused {
     }
 
     fn attempted(&self) -> String {
-        format!("{} -> {}", self.current, self.wanted)
+        format!("{} -> {}", self.current, self.requested)
     }
 }
 
-impl From<Refused> for Failure {
-    fn from(refused: Refused) -> Self {
-        let (attempted, reason) = (refused.attempted(), refused.reason());
+impl From<InvalidTransition> for Failure {
+    fn from(invalid: InvalidTransition) -> Self {
+        let (attempted, reason) = (invalid.attempted(), invalid.reason());
         Failure::new(codes::INVALID_STATE_TRANSITION)
             .with_message(format!(
-                "task {} cannot go {attempted}: {reason}",
-                refused.task_id
+                "task {} cannot change state {attempted}: {reason}",
+                invalid.task_id
             ))
-            .with_detail("task_id", refused.task_id)
-            .with_detail("current_status", refused.current.word())
+            .with_detail("task_id", invalid.task_id)
+            .with_detail("current_status", invalid.current.word())
             .with_detail("attempted_transition", attempted)
             .with_detail("reason", reason)
     }
@@ -140,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn exactly_six_of_the_twenty_five_steps_are_allowed() {
+    fn exactly_six_of_the_twenty_five_transitions_are_allowed() {
         use State::*;
         let allowed = [
             (Pending, InProgress),
@@ -152,20 +156,20 @@ mod tests {
         ];
         let mut pairs = 0;
         for current in State::ALL {
-            for wanted in State::ALL {
+            for requested in State::ALL {
                 pairs += 1;
-                let expected = allowed.contains(&(current, wanted)).then_some(wanted);
-                let found = transition("t", current, wanted).ok();
-                assert_eq!(found, expected, "{current} -> {wanted}");
+                let expected = allowed.contains(&(current, requested)).then_some(requested);
+                let found = transition("t", current, requested).ok();
+                assert_eq!(found, expected, "{current} -> {requested}");
             }
         }
         assert_eq!(pairs, 25);
     }
 
     #[test]
-    fn a_refused_step_is_shown_with_the_members_of_the_protocol() {
-        let refused = transition("t-1", State::Completed, State::InProgress).unwrap_err();
-        let failure = Failure::from(refused).redacted();
+    fn an_invalid_transition_has_the_members_of_the_protocol() {
+        let invalid = transition("t-1", State::Completed, State::InProgress).unwrap_err();
+        let failure = Failure::from(invalid).redacted();
         let shown = Dialect::JsonRpc.render_failure(&failure, Envelope::default());
         let error = &shown["error"];
         assert_eq!(error["code"], json!(-32006));
@@ -181,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn every_word_leads_back_to_its_state() {
+    fn every_name_is_parsed_back_to_its_state() {
         for state in State::ALL {
             assert_eq!(State::from_word(state.word()), Some(state));
         }

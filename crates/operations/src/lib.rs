@@ -1,8 +1,8 @@
-//! Operations that come with panpan.
+//! The built-in operations of panpan.
 //!
-//! The demonstration is for trying panpan out; `calls` is for people who watch and operate it; `json`
-//! works on what other operations gave; `http` reaches out, and is there only where an operator names it.
-//! What the registry tells about itself is in the runtime.
+//! `demo` is for trying panpan out; `calls` is for operators; `json` transforms the outputs of other
+//! operations; `http` sends requests to any service, and is added only if an operator enables it. The
+//! operations `services/*` are in the runtime.
 
 mod calls;
 mod demo;

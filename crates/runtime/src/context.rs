@@ -1,6 +1,6 @@
-//! What a handler is told about the call it serves, and what it may do on its behalf.
+//! The call as its handler sees it: its facts, its deadline, and calls of other operations.
 
-mod asking;
+mod questions;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -25,10 +25,10 @@ use crate::ports::Scope;
 use crate::registry::Operation;
 use crate::retry::OpenCircuit;
 use crate::trace::Trace;
-pub use asking::SIGNS_OF_LIFE_LIMIT_MS;
-use asking::{Relayed, Waited};
+pub use questions::EXTENDED_ATTEMPT_LIMIT_MS;
+use questions::{Pauses, Relayed};
 
-/// The call as its handler sees it. Clones are the same call.
+/// The call as its handler sees it. Clones refer to the same call.
 #[derive(Clone)]
 pub struct Context(Arc<Inner>);
 
@@ -40,16 +40,16 @@ struct Inner {
     attempt: u32,
     began: Timestamp,
     deadline: Timestamp,
-    /// Made when somebody asks for it: most handlers never do.
+    /// Created on demand: most handlers never need it.
     cancellation: OnceLock<CancellationToken>,
-    /// What the operations it called may have left behind.
+    /// The combined effect of the operations that it called.
     calls: Mutex<Effect>,
-    waited: Mutex<Waited>,
-    /// Knows the secrets of the input; made with the first message.
+    pauses: Mutex<Pauses>,
+    /// Knows the secrets of the input; created with the first message.
     redactor: OnceLock<Box<Redactor>>,
 }
 
-/// Cancels what a handler started once its attempt is over, however it ended.
+/// Cancels the background work of a handler when its attempt ends.
 pub(crate) struct CancelOnDrop(Context);
 
 impl Drop for CancelOnDrop {
@@ -79,7 +79,7 @@ impl Context {
             deadline,
             cancellation: OnceLock::new(),
             calls: Mutex::new(Effect::None),
-            waited: Mutex::default(),
+            pauses: Mutex::default(),
             redactor: OnceLock::new(),
         }))
     }
@@ -88,43 +88,45 @@ impl Context {
         CancelOnDrop(self.clone())
     }
 
-    /// The operation that was called.
+    /// The name of the operation.
     pub fn operation(&self) -> &OperationName {
         self.0.operation.name()
     }
 
-    /// The id of the call, the same over all its attempts.
+    /// The id of the call, the same for all its attempts.
     pub fn call_id(&self) -> Uuid {
         self.0.call.id
     }
 
-    /// Which attempt this is, counted from 1; earlier calls with the same key count too.
+    /// The number of this attempt, starting at 1; earlier calls with the same key count too.
     pub fn attempt(&self) -> u32 {
         self.0.attempt
     }
 
-    /// Who calls; for a call by another operation, the authority that operation acts with.
+    /// The caller; for a call from another operation, the authority of that operation.
     pub fn caller(&self) -> Option<&Identity> {
         self.0.call.caller.as_deref()
     }
 
-    /// Who calls, unless another operation does: many people stand behind the authority of one.
+    /// The caller, unless it is another operation, whose authority acts for many callers.
     pub fn direct_caller(&self) -> Option<&Identity> {
         self.caller().filter(|_| self.0.call.origin.depth() == 0)
     }
 
-    /// Who owns what the call leaves at a service that keeps state for each of its clients.
+    /// The owner of the state that the call leaves at a stateful service.
     pub fn state_owner(&self) -> &StateOwner {
         &self.0.call.owner
     }
 
-    /// Gives something beside the outcome, for protocols that can carry it, in place of what was given before.
-    pub fn give_beside(&self, beside: Option<Value>) {
-        let mut kept = self.0.call.beside.lock();
-        *kept.as_deref_mut().unwrap_or_else(|error| error.get_mut()) = beside.map(Box::new);
+    /// Sets the value that is returned in addition to the outcome, for protocols that can carry it.
+    pub fn set_extra(&self, extra: Option<Value>) {
+        let mut current = self.0.call.extra.lock();
+        *current
+            .as_deref_mut()
+            .unwrap_or_else(|error| error.get_mut()) = extra.map(Box::new);
     }
 
-    /// The trace the call belongs to, to be handed on to whoever does the work.
+    /// The trace of the call, to be passed to the upstream.
     pub fn trace(&self) -> Option<Trace> {
         self.0.call.trace
     }
@@ -134,30 +136,30 @@ impl Context {
         self.0.dispatcher.ports().clock.now()
     }
 
-    /// When the attempt is cut off. It moves on while a person is waited for, and when a service shows that it is
-    /// at work.
+    /// The deadline of the attempt. It moves while a question to the client is open, and with
+    /// [`reset_timeout`](Self::reset_timeout).
     pub fn deadline(&self) -> Timestamp {
         self.deadline_at(self.now())
     }
 
-    /// How much time is left.
+    /// The time until the deadline.
     pub fn remaining_ms(&self) -> u64 {
         let now = self.now();
         milliseconds_between(now, self.deadline_at(now))
     }
 
-    /// The timeout of this attempt as the operation or the caller stated it, if nearly all of it is left;
-    /// otherwise the time that is left.
+    /// The timeout that the operation or the caller set, if nearly all of it is left; otherwise the remaining
+    /// time.
     pub fn allowed_ms(&self) -> u64 {
         const MOMENT_MS: u64 = 100;
         let left_ms = self.remaining_ms();
         let of_operation = self.0.operation.spec().timeout_ms;
-        let stated = [
+        let timeouts = [
             self.0.call.timeout_ms,
             Some(of_operation.unwrap_or(DEFAULT_TIMEOUT_MS)),
         ];
         let is_left = |it: &u64| (left_ms..=left_ms.saturating_add(MOMENT_MS)).contains(it);
-        stated
+        timeouts
             .into_iter()
             .flatten()
             .filter(is_left)
@@ -165,13 +167,13 @@ impl Context {
             .unwrap_or(left_ms)
     }
 
-    /// Lets time pass.
+    /// Sleeps.
     pub async fn sleep(&self, duration_ms: u64) {
         self.0.dispatcher.ports().clock.sleep(duration_ms).await;
     }
 
-    /// Fires when the attempt is over or the call is aborted: for work the handler has started beside
-    /// itself. The handler's own future is simply dropped.
+    /// Fires when the attempt ends or the call is aborted: for background work of the handler. The future of
+    /// the handler itself is dropped.
     pub fn cancellation(&self) -> &CancellationToken {
         self.0
             .cancellation
@@ -181,8 +183,7 @@ impl Context {
             })
     }
 
-    /// Tells whoever waits how far the work is. What is secret in the message is removed, and so is what
-    /// is secret in the input.
+    /// Reports progress to the caller. Secrets are redacted from the message, including those of the input.
     pub fn report(&self, mut progress: Progress) {
         let Some(sink) = &self.0.call.progress else {
             return;
@@ -193,8 +194,8 @@ impl Context {
         sink.report(progress);
     }
 
-    /// Passes on a line that a service logged for this call, as the params of `notifications/message`. What is
-    /// secret in it is removed.
+    /// Passes a log line of a service to the caller, as the params of `notifications/message`. Secrets are
+    /// redacted.
     pub fn log(&self, mut line: Value) {
         if let Some(sink) = &self.0.call.progress {
             self.redactor().value(&mut line);
@@ -202,12 +203,12 @@ impl Context {
         }
     }
 
-    /// The lowest level of log lines that the caller wants for this call, if it said.
+    /// The lowest level of log lines that the caller wants for this call, if it set one.
     pub fn log_level(&self) -> Option<String> {
         self.0.call.progress.as_ref()?.log_level()
     }
 
-    /// Removes what is secret from a value, as from all failures of this call.
+    /// Redacts the secrets of this call in a value.
     pub fn redact(&self, value: &mut Value) {
         self.redactor().value(value);
     }
@@ -221,36 +222,36 @@ impl Context {
         })
     }
 
-    /// The idempotency key to hand on to whoever does the work, if the call carries one. It is the same
-    /// over all attempts and tells nothing of the caller's own key.
+    /// The idempotency key to send to the upstream, if the call has a key. It is the same for all attempts and
+    /// does not reveal the key of the caller.
     pub fn downstream_key(&self) -> Option<String> {
         self.0.scope.as_ref().map(Scope::downstream_key)
     }
 
-    /// A secret the caller brought along. They are not handed on to the operations this one calls.
-    pub fn brought(&self, name: &str) -> Option<&Secret<String>> {
-        self.0.call.brought.as_ref()?.get(name)
+    /// A secret that the caller sent. Operations that this one calls do not get it.
+    pub fn caller_secret(&self, name: &str) -> Option<&Secret<String>> {
+        self.0.call.caller_secrets.as_ref()?.get(name)
     }
 
-    /// What the operation proves itself with at the other side.
+    /// The credentials of the operation for its upstream.
     pub fn credentials(&self) -> &Credentials {
         self.0.operation.credentials()
     }
 
-    /// The operations this caller may call, by name.
+    /// The operations that this caller may call, ordered by name.
     pub fn callable(&self) -> Vec<Arc<Operation>> {
         self.0.dispatcher.callable(self.caller())
     }
 
-    /// The circuits that are not closed, of all operations.
+    /// The circuits of all operations that are not closed.
     pub fn open_circuits(&self) -> Vec<OpenCircuit> {
         self.0.dispatcher.open_circuits(|_| true)
     }
 
     /// Calls another operation.
     ///
-    /// It has to be among those this operation was registered to call, and is checked against the
-    /// authority this operation acts with, not against the caller's. It ends when this attempt does.
+    /// This operation has to be registered to call it. The call has the authority of this operation, not that
+    /// of its caller, and ends when this attempt ends.
     pub async fn call(
         &self,
         operation: &str,
@@ -261,9 +262,8 @@ impl Context {
 
     /// Calls another operation with an idempotency key.
     ///
-    /// The key belongs to the authority this operation acts with, and so to all its callers together:
-    /// one made from [`downstream_key`](Self::downstream_key) keeps them apart, one of a caller's own
-    /// choice does not.
+    /// The key belongs to the authority of this operation, which all its callers share. A key derived from
+    /// [`downstream_key`](Self::downstream_key) is distinct for each of them; a key chosen by a caller is not.
     pub async fn call_keyed(
         &self,
         operation: &str,
@@ -280,7 +280,7 @@ impl Context {
         key: Option<IdempotencyKey>,
     ) -> Result<Value, Redacted> {
         let composition = self.0.operation.composition();
-        let harmful = key.is_none() && self.may_do_harm(operation, &input);
+        let is_tracked = key.is_none() && self.may_do_harm(operation, &input);
         let request = CallRequest {
             origin: Origin::Operation {
                 reach: composition.reach.clone(),
@@ -292,45 +292,45 @@ impl Context {
             retry_seed: self.0.call.retry_seed,
             timeout_ms: Some(self.remaining_ms()),
             abort: Some(self.cancellation().clone()),
-            person: self.can_ask().then(|| Relayed::by(self)),
+            client: self.can_ask().then(|| Relayed::by(self)),
             trace: self.trace(),
-            place: self.0.call.place.clone(),
+            slot: self.0.call.slot.clone(),
             ..CallRequest::from_wire(operation, input)
         };
-        // On the heap: an operation may call one that calls it again.
+        // On the heap, because calls may be recursive.
         let work = Box::pin(self.0.dispatcher.dispatch(request));
-        let answer = if harmful {
-            let told = ToldOfCall {
+        let answer = if is_tracked {
+            let tracked = TrackedCall {
                 context: self,
                 effect: Effect::Unknown,
             };
-            told.after(work.await)
+            tracked.after(work.await)
         } else {
             work.await
         };
         answer.into_value()
     }
 
-    /// Whether a call without a key would do harm if it were repeated.
+    /// Whether repeating a call without a key could do harm.
     fn may_do_harm(&self, operation: &str, input: &Value) -> bool {
         let registry = self.0.dispatcher.registry();
         let callee = registry.get(operation);
         callee.is_some_and(|callee| !is_harmless(callee, input))
     }
 
-    /// What the operations it called may have left behind, all together.
+    /// The combined effect of the operations that it called.
     pub(crate) fn effect_of_calls(&self) -> Effect {
         *self.0.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Tells a context what a call left behind. A call that is given up half-way may have done anything.
-struct ToldOfCall<'a> {
+/// Adds the effect of a call to its context when dropped; unknown, if the call did not end.
+struct TrackedCall<'a> {
     context: &'a Context,
     effect: Effect,
 }
 
-impl ToldOfCall<'_> {
+impl TrackedCall<'_> {
     fn after(mut self, answer: Answer) -> Answer {
         self.effect = match &answer.outcome {
             Ok(_) => Effect::Applied,
@@ -340,7 +340,7 @@ impl ToldOfCall<'_> {
     }
 }
 
-impl Drop for ToldOfCall<'_> {
+impl Drop for TrackedCall<'_> {
     fn drop(&mut self) {
         let calls = self.context.0.calls.lock();
         let mut calls = calls.unwrap_or_else(PoisonError::into_inner);

@@ -1,26 +1,26 @@
-//! What an operation proves itself with at the other side.
+//! Credentials of an operation for its upstream.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use panpan_redact::{Redactor, Secret};
 
-/// Secrets by name, given to an operation when it is registered.
+/// Secrets by name, set when an operation is registered.
 ///
-/// They are neither printed nor serialised, are no part of any input, and are not handed on to the
-/// operations it calls.
+/// They are never printed or serialised, are not part of any input, and are not passed to the operations
+/// that it calls.
 #[derive(Clone, Debug, Default)]
 pub struct Credentials(Arc<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
     secrets: BTreeMap<String, Secret<String>>,
-    /// Knows them in every writing; made when the first failure needs it.
+    /// Recognises the secrets in every encoding; created with the first failure.
     redactor: OnceLock<Redactor>,
 }
 
 impl Credentials {
-    /// A redactor that recognises them wherever they stand.
+    /// A redactor that recognises them anywhere.
     pub(crate) fn redactor(&self) -> Redactor {
         let known = self.0.redactor.get_or_init(|| {
             let mut redactor = Redactor::new();
@@ -30,14 +30,14 @@ impl Credentials {
         known.clone()
     }
 
-    /// Has them recognised wherever they stand.
+    /// Adds them to a redactor.
     pub fn teach(&self, redactor: &mut Redactor) {
         for secret in self.0.secrets.values() {
             redactor.learn_literal(secret.expose());
         }
     }
 
-    /// These and others, which are named differently.
+    /// These and other secrets with different names.
     #[must_use]
     pub fn and(&self, others: impl IntoIterator<Item = (String, Secret<String>)>) -> Self {
         let own = self.0.secrets.iter();
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn credentials_are_given_by_name_and_print_nothing() {
+    fn credentials_are_found_by_name_and_never_printed() {
         let secret = Secret::new("hunter2".to_owned());
         let credentials = Credentials::from_iter([("api", secret)]);
         assert_eq!(credentials.get("api").unwrap().expose(), "hunter2");

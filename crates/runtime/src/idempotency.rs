@@ -1,4 +1,4 @@
-//! Keys: which texts are one, whose they are, and what was asked under them.
+//! Idempotency keys: their syntax, their scope, and the fingerprint of a call.
 
 use std::fmt;
 
@@ -9,30 +9,30 @@ use sha2::{Digest as _, Sha256};
 
 use crate::ports::{Fingerprint, Scope};
 
-/// The longest key.
+/// The maximum length of a key.
 pub const KEY_LENGTH_LIMIT: usize = 255;
 
-/// The name a caller gives to one piece of work, the same over all repeats of it.
+/// An idempotency key: it names one intended effect, and is the same for all repeats of the call.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct IdempotencyKey(String);
 
 /// Why a text is not a key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
-    /// There is nothing in it.
-    #[error("the idempotency key is empty; leave it out, or name the piece of work")]
+    /// It is empty.
+    #[error("the idempotency key is empty; omit it, or give it a value")]
     Empty,
     /// It is too long.
     #[error("the idempotency key has {0} characters; at most {KEY_LENGTH_LIMIT} are allowed")]
     Length(usize),
-    /// It holds something that cannot be seen.
-    #[error("the idempotency key may hold only visible ASCII characters, without spaces")]
+    /// It contains a space or a character that is not visible ASCII.
+    #[error("the idempotency key may contain only visible ASCII characters, without spaces")]
     Character,
 }
 
 impl IdempotencyKey {
-    /// Checks a key. One in double quotes is the same key as without them, since the header's
-    /// standard form is quoted and many clients leave the quotes out.
+    /// Checks a key. Surrounding double quotes are removed: the header is quoted by the standard, and many
+    /// clients leave the quotes out.
     pub fn new(text: &str) -> Result<Self, KeyError> {
         let bare = text
             .strip_prefix('"')
@@ -47,7 +47,7 @@ impl IdempotencyKey {
         }
     }
 
-    /// What a key must look like, for error messages.
+    /// The syntax of a key, for error messages.
     pub fn form() -> String {
         format!("1 to {KEY_LENGTH_LIMIT} visible ASCII characters, without spaces")
     }
@@ -65,10 +65,10 @@ impl fmt::Display for IdempotencyKey {
 }
 
 impl Scope {
-    /// The keyed call of this caller.
+    /// The scope of a key of this caller and operation.
     pub fn of(caller: Option<&str>, operation: &OperationName, key: &IdempotencyKey) -> Self {
         let mut digest = Sha256::new();
-        // Lengths keep neighbours apart; nobody and somebody without a name differ by the tag.
+        // Lengths separate the parts; the tag separates no caller from a caller with an empty name.
         for part in [caller, Some(operation.as_str()), Some(key.as_str())] {
             let bytes = part.unwrap_or_default().as_bytes();
             digest.update([u8::from(part.is_some())]);
@@ -78,8 +78,7 @@ impl Scope {
         Self(digest.finalize().into())
     }
 
-    /// The keyed call after it was reopened: what runs again on purpose is another piece of work to
-    /// whoever does it.
+    /// The scope after the key was reopened: the upstream has to treat the next run as a new effect.
     pub fn of_generation(self, generation: u32) -> Self {
         if generation <= 1 {
             return self;
@@ -93,14 +92,14 @@ impl Scope {
         )
     }
 
-    /// The key to hand on to whoever does the work, the same over all attempts.
+    /// The key to send to the upstream, the same for all attempts.
     pub fn downstream_key(&self) -> String {
         hex(&Sha256::digest(self.0)[..16])
     }
 }
 
 impl Fingerprint {
-    /// What is asked: the operation and its input, in whatever order its members were written.
+    /// The fingerprint of an operation and its input, independent of the order of members.
     pub fn of(operation: &OperationName, input: &Value) -> Self {
         let mut digest = Sha256::new();
         digest.update(operation.as_str());
@@ -109,7 +108,7 @@ impl Fingerprint {
         Self(digest.finalize().into())
     }
 
-    /// A seed for delays that are to be the same whenever the same is asked.
+    /// A seed that is the same for the same call.
     pub fn retry_seed(&self) -> i64 {
         let [a, b, c, d, e, f, g, h, ..] = self.0;
         i64::from_be_bytes([a, b, c, d, e, f, g, h])
@@ -123,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quotes_make_no_difference_and_what_cannot_be_seen_is_refused() {
+    fn quotes_are_removed_and_invisible_characters_are_refused() {
         let longest = "k".repeat(KEY_LENGTH_LIMIT);
         let too_long = "k".repeat(KEY_LENGTH_LIMIT + 1);
         for (text, key) in [
@@ -149,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn caller_operation_and_key_each_make_another_scope() {
+    fn a_scope_depends_on_caller_operation_and_key() {
         let name = |text: &str| text.parse::<OperationName>().unwrap();
         let key = |text: &str| IdempotencyKey::new(text).unwrap();
         let scopes = [
@@ -168,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fingerprint_knows_the_input_and_not_its_order() {
+    fn a_fingerprint_ignores_the_order_of_members() {
         let name: OperationName = "a/b".parse().unwrap();
         let of = |input| Fingerprint::of(&name, &input);
         assert_eq!(of(json!({"a": 1, "b": 2})), of(json!({"b": 2, "a": 1})));

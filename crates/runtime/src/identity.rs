@@ -1,43 +1,42 @@
-//! Who calls, and what they may do.
+//! The identity of a caller, checked against the access control of an operation.
 //!
-//! How an identity is proved is the business of whoever listens; here it is only held against what an
-//! operation asks for.
+//! The surfaces authenticate callers; nothing here does.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use panpan_contract::operation::AccessControl;
 
-/// The scope that lets a caller see what others did: recordings and counts.
+/// The scope that gives access to recordings and counts of all callers.
 pub const WATCH_SCOPE: &str = "panpan:watch";
 
-/// A caller who is known, or the authority an operation acts with.
+/// An authenticated caller, or the authority of an operation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Identity {
-    /// The name that keys and recordings are kept under.
+    /// The name under which keys and recordings are stored.
     pub id: String,
-    /// What it may do.
+    /// The scopes that it has.
     pub scopes: BTreeSet<String>,
-    /// The actions it may take, by type of resource.
+    /// The actions that it may take, by type of resource.
     pub resources: BTreeMap<String, BTreeSet<String>>,
 }
 
-/// Who owns what a call leaves at a service that keeps state for each of its clients.
+/// The owner of the state that calls leave at a stateful service.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum StateOwner {
-    /// A caller that is known, by the name of its identity.
+    /// An authenticated caller, by the name of its identity.
     Caller(Arc<str>),
-    /// A client without a token, for as long as its session lasts.
+    /// The session of a client without a token.
     Session(Arc<str>),
-    /// All callers of whom nothing is known: they cannot be told apart.
+    /// All callers without a token and without a session, who share their state.
     #[default]
     Anyone,
 }
 
-/// What an identity lacks.
+/// The access that a caller lacks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Lacking {
-    /// Nobody is known to call.
+pub(crate) enum MissingAccess {
+    /// The call has no identity.
     Identity,
     /// A scope.
     Scope(String),
@@ -51,7 +50,7 @@ pub(crate) enum Lacking {
 }
 
 impl Identity {
-    /// An identity that may do nothing yet.
+    /// An identity without scopes and grants.
     pub fn new(id: impl Into<String>) -> Self {
         Self {
             id: id.into(),
@@ -73,27 +72,30 @@ impl Identity {
     }
 }
 
-/// What the caller lacks; `None` when nothing stands in the way.
-pub(crate) fn lacking(control: &AccessControl, caller: Option<&Identity>) -> Option<Lacking> {
+/// The access that the caller lacks; `None` if it may call the operation.
+pub(crate) fn missing_access(
+    control: &AccessControl,
+    caller: Option<&Identity>,
+) -> Option<MissingAccess> {
     if *control == AccessControl::default() {
         return None;
     }
     let Some(caller) = caller else {
-        return Some(Lacking::Identity);
+        return Some(MissingAccess::Identity);
     };
-    lacking_scope(control, caller).or_else(|| lacking_resource(control, caller))
+    missing_scope(control, caller).or_else(|| missing_resource(control, caller))
 }
 
-fn lacking_scope(control: &AccessControl, caller: &Identity) -> Option<Lacking> {
+fn missing_scope(control: &AccessControl, caller: &Identity) -> Option<MissingAccess> {
     let has = |scope: &&String| caller.scopes.contains(*scope);
     if let Some(scope) = control.required_scopes.iter().find(|scope| !has(scope)) {
-        return Some(Lacking::Scope(scope.clone()));
+        return Some(MissingAccess::Scope(scope.clone()));
     }
     let any = control.required_scopes_any.as_ref()?;
-    (!any.iter().any(|scope| has(&scope))).then(|| Lacking::AnyScope(any.clone()))
+    (!any.iter().any(|scope| has(&scope))).then(|| MissingAccess::AnyScope(any.clone()))
 }
 
-fn lacking_resource(control: &AccessControl, caller: &Identity) -> Option<Lacking> {
+fn missing_resource(control: &AccessControl, caller: &Identity) -> Option<MissingAccess> {
     let resource = control.resource_type.as_ref()?;
     let granted = caller.resources.get(resource);
     let allowed = match (&control.resource_action, granted) {
@@ -101,7 +103,7 @@ fn lacking_resource(control: &AccessControl, caller: &Identity) -> Option<Lackin
         (None, Some(granted)) => !granted.is_empty(),
         (_, None) => false,
     };
-    (!allowed).then(|| Lacking::Resource {
+    (!allowed).then(|| MissingAccess::Resource {
         resource: resource.clone(),
         action: control.resource_action.clone(),
     })
@@ -126,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_operation_asks_for_is_held_against_what_the_caller_has() {
+    fn access_requires_the_scopes_and_grants_of_the_operation() {
         let caller = Identity::new("ann")
             .with_scope("a")
             .with_scope("b")
@@ -144,12 +146,16 @@ mod tests {
             (control(&[], None, Some("disk")), false),
         ] {
             assert_eq!(
-                lacking(&control, Some(&caller)).is_none(),
+                missing_access(&control, Some(&caller)).is_none(),
                 allowed,
                 "{control:?}"
             );
             let anyone = control == AccessControl::default();
-            assert_eq!(lacking(&control, None).is_none(), anyone, "{control:?}");
+            assert_eq!(
+                missing_access(&control, None).is_none(),
+                anyone,
+                "{control:?}"
+            );
         }
     }
 }

@@ -1,20 +1,20 @@
-//! Writing JSON from a value and reading it back.
+//! Writes JSON values and reads them back.
 //!
-//! A value that was taken in may be nested deeper than readers of JSON go by default; it has to come
-//! back all the same. A text somebody else wrote must still not exhaust the stack.
+//! An accepted value may be nested deeper than the default limit of the JSON reader, and has to be readable
+//! again. Text from outside must not exhaust the stack.
 
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// How deep values may be nested.
+/// The maximum depth of nested values.
 pub const DEPTH_LIMIT: usize = 1000;
 
-/// What most texts need at most: one that grows is moved each time.
+/// The initial capacity, enough for most values.
 const TEXT_BYTES: usize = 1024;
 
-/// A value as text.
+/// Writes a value.
 pub(crate) fn text(value: &Value) -> Arc<str> {
     let mut text = Vec::with_capacity(TEXT_BYTES);
     serde_json::to_writer(&mut text, value)
@@ -23,9 +23,9 @@ pub(crate) fn text(value: &Value) -> Arc<str> {
     text.expect("JSON is written in UTF-8").into()
 }
 
-/// Reads what was written.
+/// Reads a value up to the depth limit.
 pub fn read<T: DeserializeOwned>(text: &str) -> Result<T, serde_json::Error> {
-    // Most texts are flat, and counting their brackets would be reading them twice.
+    // Most values are flat; measuring their depth would read them twice.
     serde_json::from_str(text).or_else(|error| {
         if depth(text) > DEPTH_LIMIT {
             return Err(error);
@@ -38,7 +38,7 @@ pub fn read<T: DeserializeOwned>(text: &str) -> Result<T, serde_json::Error> {
     })
 }
 
-/// At least how deep the values of a text are nested; brackets in strings do not count.
+/// The nesting depth of a JSON text, without brackets in strings.
 fn depth(text: &str) -> usize {
     let (mut depth, mut deepest, mut in_string, mut escaped) = (0_usize, 0, false, false);
     for byte in text.bytes() {
@@ -81,14 +81,14 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_a_value_is_not_overlooked() {
+    fn text_after_a_value_is_an_error() {
         for depth in [1, 500] {
             assert!(read::<Value>(&format!("{} 1", nested(depth))).is_err());
         }
     }
 
     #[test]
-    fn brackets_in_strings_are_not_depth() {
+    fn brackets_in_strings_do_not_count_as_depth() {
         for (text, expected) in [
             (r#""[[[""#, 0),
             (r#"{"a": "\"[[", "b": [1]}"#, 2),

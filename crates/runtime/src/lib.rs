@@ -1,9 +1,9 @@
-//! The verbs of panpan: which operations there are, and the one way a call takes through them.
+//! The runtime of panpan: the registry of operations, and the pipeline that every call goes through.
 //!
-//! [`Registry`] holds operations with their handlers, checked against each other. [`Dispatcher`] walks
-//! a call through the rooms in `dispatch`, one file each. What the runtime needs from the ports, time,
-//! ids and places to write to, it names as traits in [`ports`]; only [`system`] reads a clock, and
-//! nothing here opens a socket or knows a protocol.
+//! [`Registry`] contains operations with their handlers, checked against each other. [`Dispatcher`] takes
+//! a call through the stages in `dispatch`, one file each. The traits in [`ports`] provide time, ids,
+//! tasks, storage and the log. Only [`system`] reads a clock; nothing here opens a socket or knows a
+//! protocol.
 
 mod context;
 mod credentials;
@@ -26,27 +26,30 @@ mod tally;
 pub mod testing;
 mod trace;
 
-pub use context::{Context, SIGNS_OF_LIFE_LIMIT_MS};
+pub use context::{Context, EXTENDED_ATTEMPT_LIMIT_MS};
 pub use credentials::Credentials;
 pub use dispatch::{
     Answer, CALL_DEPTH_LIMIT, CallRequest, DEFAULT_CALL_TIMEOUT_MS, DEFAULT_PATIENCE_MS,
-    DEFAULT_TIMEOUT_MS, Dispatcher, GATEWAY, Held, InFlight, Origin, PARAMETERS_BYTES_LIMIT,
-    Subscription, TaskTurn, UNKNOWN_OPERATION, absent, meant,
+    DEFAULT_TIMEOUT_MS, Dispatcher, GATEWAY, InFlight, Origin, PARAMETERS_BYTES_LIMIT,
+    Subscription, TaskAttempt, TaskState, UNKNOWN_OPERATION, operation_not_found, similar_names,
 };
 pub use handler::{
-    Answerable, AskPerson, BoxFuture, BoxStream, Handler, Listener, Notice, PROMPT_BYTES_LIMIT,
-    Progress, QUESTION_BYTES_LIMIT, QUESTIONS_WAIT_LIMIT_MS, Question, Reconcile, Reconciled,
-    Reply, ReportProgress, StreamHandler, Typed, Unasked, Wanted, untyped,
+    AskClient, AskError, BoxFuture, BoxStream, Handler, Listener, PROMPT_BYTES_LIMIT, Progress,
+    QUESTION_BYTES_LIMIT, QUESTIONS_WAIT_LIMIT_MS, Question, QuestionKind, QuestionKinds,
+    QuestionReply, Reconcile, Reconciled, ReportProgress, ServiceNotification, StreamHandler,
+    Typed, untyped,
 };
 pub use idempotency::{IdempotencyKey, KEY_LENGTH_LIMIT, KeyError};
 pub use identity::{Identity, StateOwner, WATCH_SCOPE};
 pub use output::Output;
 pub use ports::Ports;
-pub use registry::{Builder, Operation, Problem, Problems, Registration, Registry, Related};
+pub use registry::{
+    Builder, Operation, Registration, Registry, RegistryProblem, RegistryProblems, Related,
+};
 pub use schema::{
-    BACKTRACKS_LIMIT, CHECK_STEPS_LIMIT, Checked, IN_A_ROW_LIMIT, LISTED_VALUES_LIMIT,
-    PATTERN_BYTES_LIMIT, SEARCH_STEPS_LIMIT, SHOWN_CHARACTERS_LIMIT, VIOLATIONS_LIMIT, WAYS_LIMIT,
-    check_once, shown,
+    APPLIED_SUBSCHEMAS_LIMIT, BACKTRACKS_LIMIT, CHECK_STEPS_LIMIT, Checked, LISTED_VALUES_LIMIT,
+    NESTED_SUBSCHEMAS_LIMIT, PATTERN_BYTES_LIMIT, SEARCH_STEPS_LIMIT, SHOWN_CHARACTERS_LIMIT,
+    VIOLATIONS_LIMIT, check_once, shown,
 };
 pub use settings::{
     Freeze, RECOVERIES_LIMIT, Record, SHORTEST_KEEP_MS, SHORTEST_LEASE_MS, Settings,

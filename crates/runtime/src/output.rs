@@ -1,4 +1,4 @@
-//! What a call gave: a value, or the text of one that nobody has looked into yet.
+//! The output of a call: a value, or the JSON text of a stored one.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,8 +11,7 @@ use crate::json;
 
 /// The output of a call.
 ///
-/// An outcome out of the store stays the text it was kept as until somebody asks for the value. Its
-/// debug form tells how long it is and never what it says.
+/// A stored output stays text until its value is requested. Its debug form shows only its length.
 #[derive(Clone)]
 pub struct Output(Form);
 
@@ -37,8 +36,7 @@ impl Output {
 
     /// The output as a value.
     ///
-    /// Fails only when a store gives back something else than was put into it, or what is nested deeper
-    /// than [`json::DEPTH_LIMIT`].
+    /// Fails only if the stored text is damaged, or is nested deeper than [`json::DEPTH_LIMIT`].
     pub fn into_value(self) -> Result<Value, serde_json::Error> {
         match self.0 {
             Form::Value(value) => Ok(Arc::unwrap_or_clone(value)),
@@ -90,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_debug_form_tells_the_length_only() {
+    fn the_debug_form_shows_only_the_length() {
         for output in [
             Output::from(json!("hunter22")),
             Output::from_text("\"hunter22\"".into()),

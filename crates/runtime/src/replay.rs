@@ -1,7 +1,7 @@
-//! Decides again what a recording says was decided, from the recorded facts alone.
+//! Repeats the retry decisions of a recording and compares them.
 //!
-//! Calls no handler and asks no clock and no budget: the time of each decision and what the budget
-//! answered are taken from the recording. Running the call itself again is not done here.
+//! Uses only recorded facts: the time of each decision and the answers of the budget. Calls no handler and
+//! reads no clock. It does not run the call again.
 
 use panpan_contract::recording::{Decided, Divergence, Recording, Step, compare_decisions};
 use panpan_contract::retry::Attempt;
@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use crate::retry::decide;
 
-/// What a divergence says of a budget that is asked now and was not when the call was recorded.
+/// The value in a divergence for a budget that is asked now, but was not when the call was recorded.
 const ASKED: &str = "asked";
 
-/// Makes every decision of a recording again and names the first that comes out differently.
+/// Repeats every decision of a recording and returns the first difference.
 pub fn redecide(recording: &Recording) -> Result<(), Divergence> {
     let mut history = recording.earlier.clone();
     for (index, step) in recording.steps.iter().enumerate() {
@@ -32,7 +32,7 @@ fn diverges(
 ) -> Option<Divergence> {
     let recorded = step.decided.as_ref()?;
     if step.failed.is_none() {
-        // There is nothing to decide after a success.
+        // After a success there is no decision.
         return compare_decisions(index, Some(recorded), None);
     }
     let mut asked = false;
@@ -55,6 +55,6 @@ fn diverges(
 }
 
 fn budget(index: usize, recorded: Option<Value>, found: Option<Value>) -> Option<Divergence> {
-    let place = format!("steps[{index}].decided.budget");
-    Divergence::between(place, recorded, found)
+    let path = format!("steps[{index}].decided.budget");
+    Divergence::between(path, recorded, found)
 }

@@ -1,7 +1,6 @@
-//! The registry tells about itself: `services/list` and `services/schema`.
+//! The operations `services/list` and `services/schema`, which describe the registry.
 //!
-//! Both show only what the caller may call. An operation that exists and may not be called looks like
-//! one that does not exist.
+//! Both show only operations that the caller may call; all others look like unknown operations.
 
 use std::sync::Arc;
 
@@ -10,7 +9,7 @@ use panpan_failure::Failure;
 use serde_json::{Value, json};
 
 use crate::context::Context;
-use crate::dispatch::absent;
+use crate::dispatch::operation_not_found;
 use crate::handler::untyped;
 use crate::registry::{Builder, Registration};
 
@@ -18,7 +17,7 @@ impl Builder {
     /// Adds `services/list` and `services/schema`.
     pub fn with_services(self) -> Self {
         self.add(Registration::new(list_spec(), list))
-            .add(Registration::new(schema_spec(), schema).speaking_for_the_gateway())
+            .add(Registration::new(schema_spec(), schema).returning_protocol_codes())
     }
 }
 
@@ -64,8 +63,8 @@ async fn list(context: Context, _: Arc<Value>) -> Result<Value, Failure> {
             "namespace": spec.name.namespace(),
             "op_type": spec.op_type,
         });
-        if let Some(what) = spec.description.as_ref().or(spec.title.as_ref()) {
-            line["description"] = json!(what);
+        if let Some(description) = spec.description.as_ref().or(spec.title.as_ref()) {
+            line["description"] = json!(description);
         }
         line
     });
@@ -76,8 +75,8 @@ fn schema_spec() -> OperationSpec {
     let mut spec = query(
         "services/schema",
         "Describe an operation",
-        "Gives the whole contract of an operation you may call: what goes in, what comes out, and every \
-         failure it declares.",
+        "Returns the full contract of an operation you may call: its input, its output, and every failure \
+         it declares.",
     );
     spec.input_schema = json!({
         "type": "object",
@@ -93,14 +92,14 @@ fn schema_spec() -> OperationSpec {
 }
 
 async fn schema(context: Context, input: Arc<Value>) -> Result<Value, Failure> {
-    let asked = input["name"].as_str().unwrap_or_default();
-    let name = asked.strip_prefix('/').unwrap_or(asked);
+    let requested = input["name"].as_str().unwrap_or_default();
+    let name = requested.strip_prefix('/').unwrap_or(requested);
     let callable = context.callable();
     match callable.iter().find(|it| it.name().as_str() == name) {
         Some(operation) => serde_json::to_value(operation.spec()).map_err(|error| untyped(&error)),
         None => {
             let names = callable.iter().map(|it| it.name().as_str());
-            Err(absent(name, names, "Ask for"))
+            Err(operation_not_found(name, names, "Ask for"))
         }
     }
 }

@@ -1,17 +1,16 @@
-//! What an operator may choose about how calls are kept and repeated.
+//! Settings of a dispatcher: leases, retention, recording and strictness.
 
-/// How a dispatcher works.
+/// The settings of a dispatcher.
 ///
-/// A dispatcher raises what is too short to keep its promises: see [`SHORTEST_LEASE_MS`] and
-/// [`SHORTEST_KEEP_MS`].
+/// A dispatcher raises values below [`SHORTEST_LEASE_MS`] and [`SHORTEST_KEEP_MS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// How long a key is held without a sign of life, at least [`SHORTEST_LEASE_MS`].
+    /// The lease of a key, at least [`SHORTEST_LEASE_MS`].
     pub lease_ms: u64,
     /// How long the outcome of a key is kept, at least [`SHORTEST_KEEP_MS`].
     pub keep_ms: u64,
-    /// The longest outcome that is kept, in bytes of JSON; of a longer one only the digest, and of a
-    /// longer failure what its code says of it.
+    /// The largest outcome that is stored, in bytes of JSON. Of a larger output only the digest is stored, of a
+    /// larger failure only the code and its facts.
     pub kept_output_bytes_limit: usize,
     /// Which outcomes a key keeps.
     pub freeze: Freeze,
@@ -19,20 +18,20 @@ pub struct Settings {
     pub record: Record,
     /// How long recordings and counts are kept.
     pub recordings_keep_ms: u64,
-    /// Whether a keyed call that does no harm when repeated runs while the store is down. One that may
-    /// do harm never does.
+    /// Whether a keyed call that is harmless to repeat runs while the store is unavailable. Other keyed calls
+    /// never do.
     pub run_without_store: bool,
-    /// Whether what breaks its declared schema is a failure: details of a failure, outputs.
+    /// Whether outputs and details that do not match their declared schema are failures.
     pub strict: bool,
 }
 
 /// Which outcomes a key keeps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Freeze {
-    /// Those that repeating cannot or must not change; after others the key is free again.
+    /// Outcomes that repeating cannot or must not change; after others the key is free again.
     #[default]
     Final,
-    /// All of work that began: a failure is the answer for ever, even one that would pass.
+    /// All outcomes of calls whose handler ran, even retryable failures.
     All,
 }
 
@@ -41,11 +40,11 @@ pub enum Freeze {
 pub enum Record {
     /// Every call.
     All,
-    /// Those that failed.
+    /// Failed calls.
     Failures,
-    /// Those that failed, and every so many-th of an operation's other calls.
+    /// Failed calls, and every n-th other call of an operation.
     Sample {
-        /// How many; 0 is none of them.
+        /// The n; 0 records no other calls.
         every: u64,
     },
 }
@@ -53,18 +52,16 @@ pub enum Record {
 /// How often the key of a crashed call may be taken over before it is given up.
 pub const RECOVERIES_LIMIT: u32 = 3;
 
-/// The shortest lease: its holder shows up three times within one, and must not lose the key to a
-/// moment of work.
+/// The shortest lease: its holder renews it three times, and must not lose the key to a short delay.
 pub const SHORTEST_LEASE_MS: u64 = 100;
 
-/// The shortest time an outcome is kept: a caller that waited for its answer in vain has to find it
-/// when it asks again.
+/// The shortest retention: a caller that lost the response has to find the outcome when it repeats the call.
 pub const SHORTEST_KEEP_MS: u64 = 60_000;
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
 impl Settings {
-    /// The same without what would defeat keys.
+    /// Raises values that are too short for keys to work.
     pub(crate) fn corrected(self) -> Self {
         Self {
             lease_ms: self.lease_ms.max(SHORTEST_LEASE_MS),
@@ -94,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_would_defeat_keys_is_raised_and_nothing_else_changes() {
+    fn only_values_that_are_too_short_for_keys_are_raised() {
         for (lease_ms, keep_ms, expected) in [
             (0, 0, (SHORTEST_LEASE_MS, SHORTEST_KEEP_MS)),
             (

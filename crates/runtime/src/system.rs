@@ -1,8 +1,8 @@
-//! The real ports behind the ports: the system's clock, random ids, tasks on the runtime of tokio.
+//! The production ports: the system clock, random ids, tokio tasks and a `tracing` log.
 //!
 //! The only part of this crate that reads a clock or draws randomness.
 
-mod lines;
+mod log_throttle;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,10 +14,10 @@ use crate::handler::BoxFuture;
 use crate::ports::Ports;
 use crate::ports::{Clock, Ids, Outcomes, PrivateLog, Spawn};
 
-pub use lines::Lines;
+pub use log_throttle::LogThrottle;
 
 impl Ports {
-    /// The real ports around a store; to be used within a runtime of tokio.
+    /// The production ports with this store; requires a tokio runtime.
     pub fn system(outcomes: Arc<dyn Outcomes>) -> Self {
         Self {
             clock: Arc::new(SystemClock),
@@ -29,13 +29,13 @@ impl Ports {
     }
 }
 
-/// The system's clock.
+/// The system clock.
 #[derive(Clone, Copy, Debug)]
 pub struct SystemClock;
 
 impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
-        // Milliseconds are all that every reader of a timestamp understands.
+        // Not every reader of timestamps understands more than milliseconds.
         let now = Timestamp::now();
         Timestamp::from_millisecond(now.as_millisecond()).unwrap_or(now)
     }
@@ -56,33 +56,32 @@ impl Ids for RandomIds {
 
     fn new_seed(&self) -> i64 {
         let (_, low) = Uuid::new_v4().as_u64_pair();
-        // Readers in other languages keep whole numbers exact only up to 53 bits, and the highest
-        // bits of this half of an id are fixed.
+        // Other languages read integers exactly only up to 53 bits, and the highest bits of this half of
+        // a UUID are fixed.
         (low & ((1 << 53) - 1)).cast_signed()
     }
 }
 
-/// Tasks on the runtime of tokio that is current when they are spawned.
+/// Tasks on the current tokio runtime.
 #[derive(Clone, Copy, Debug)]
 pub struct TokioTasks;
 
 impl Spawn for TokioTasks {
     fn spawn(&self, work: BoxFuture<'static, ()>) {
-        // Without a runtime the process is ending, and nothing can be carried on.
+        // Without a runtime the process is shutting down.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(work);
         }
     }
 }
 
-/// A log of `tracing` events, for programs that have a subscriber. Of many about one operation some are left
-/// out.
+/// A private log of `tracing` events. The rate of events about one operation is limited.
 #[derive(Debug, Default)]
-pub struct TracingLog(Lines);
+pub struct TracingLog(LogThrottle);
 
 impl PrivateLog for TracingLog {
     fn note(&self, id: Uuid, operation: &str, cause: &str) {
-        if let Some(left_out) = self.0.next(operation) {
+        if let Some(left_out) = self.0.admit(operation) {
             let left_out = (left_out > 0).then_some(left_out);
             tracing::warn!(failure = %id, operation, cause, left_out, "a failure with a private cause");
         }

@@ -1,4 +1,4 @@
-//! Counts of calls by operation, outcome and hour, until the store takes them.
+//! Counts calls by operation, code and hour until they are stored.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -8,11 +8,11 @@ use panpan_failure::Code;
 
 use crate::ports::Count;
 
-/// What calls ended with since the last time it was emptied.
+/// The counts since they were last taken.
 #[derive(Debug, Default)]
 pub(crate) struct Tally(Mutex<BTreeMap<String, OfOperation>>);
 
-/// By what calls ended with, and the hour.
+/// Counts by code and hour.
 type OfOperation = BTreeMap<(Option<Code>, Timestamp), Counted>;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -22,26 +22,26 @@ struct Counted {
     replayed: u64,
 }
 
-/// How a call came to its outcome.
+/// Whether a call was retried or replayed.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Way {
+pub(crate) struct CallFlags {
     pub(crate) retried: bool,
     pub(crate) replayed: bool,
 }
 
 impl Tally {
-    /// Counts calls that came to the same outcome in the same way.
+    /// Counts calls with the same outcome and flags.
     pub(crate) fn add(
         &self,
         operation: &str,
         code: Option<&Code>,
         at: Timestamp,
-        way: Way,
+        flags: CallFlags,
         calls: u64,
     ) {
         let mut tally = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let ended = (code.cloned(), hour_of(at));
-        // Looked up first: an entry would need a name of its own for every call.
+        // Looked up first, because `entry` would allocate the name for every call.
         let counted = match tally.get_mut(operation) {
             Some(counts) => counts.entry(ended).or_default(),
             None => {
@@ -50,12 +50,12 @@ impl Tally {
             }
         };
         counted.calls += calls;
-        counted.retried += if way.retried { calls } else { 0 };
-        counted.replayed += if way.replayed { calls } else { 0 };
+        counted.retried += if flags.retried { calls } else { 0 };
+        counted.replayed += if flags.replayed { calls } else { 0 };
     }
 
-    /// Gives everything away and starts anew.
-    pub(crate) fn empty(&self) -> Vec<Count> {
+    /// Takes all counts and starts over.
+    pub(crate) fn take(&self) -> Vec<Count> {
         let mut tally = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let taken = std::mem::take(&mut *tally).into_iter();
         taken

@@ -1,8 +1,8 @@
-//! A ports for tests: paused time that moves by itself when nothing else can happen, ids that count, a
-//! log that can be read, and a store that keeps recordings and nothing else.
+//! Ports for tests: tokio's clock, sequential ids, a readable log, and a store that keeps only recordings and
+//! counts.
 //!
-//! Time is that of tokio. With paused time (`#[tokio::test(start_paused = true)]`) a sleep takes no
-//! time, and two runs of the same test see the same times and ids.
+//! With paused time (`#[tokio::test(start_paused = true)]`) a sleep takes no real time, and two runs of a
+//! test see the same times and ids.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,17 +21,17 @@ use crate::ports::{
 };
 use crate::system::TokioTasks;
 
-/// A ports whose time is tokio's and begins at the epoch of Unix.
+/// Ports for tests.
 #[derive(Clone, Debug)]
 pub struct TestPorts {
     /// The ports.
     pub ports: Ports,
-    /// What was written to the private log.
+    /// The private log.
     pub notes: Arc<Notes>,
 }
 
 impl TestPorts {
-    /// A ports around a store.
+    /// Ports with this store and clock.
     pub fn around(outcomes: Arc<dyn Outcomes>, clock: Arc<dyn Clock>) -> Self {
         let notes = Arc::new(Notes::default());
         let ports = Ports {
@@ -45,7 +45,7 @@ impl TestPorts {
     }
 }
 
-/// Tokio's time, beginning at the epoch of Unix when the clock is made.
+/// Tokio's clock, starting at the Unix epoch.
 #[derive(Clone, Copy, Debug)]
 pub struct TestClock {
     start: Instant,
@@ -72,7 +72,7 @@ impl Clock for TestClock {
     }
 }
 
-/// Ids that count from 1.
+/// Sequential ids, starting at 1.
 #[derive(Debug, Default)]
 pub struct CountedIds(AtomicU64);
 
@@ -86,18 +86,18 @@ impl Ids for CountedIds {
     }
 }
 
-/// A log that can be read.
+/// A private log that tests can read.
 #[derive(Debug, Default)]
 pub struct Notes(Mutex<Vec<(Uuid, String)>>);
 
 impl Notes {
-    /// Every cause so far, with the id of its failure.
+    /// All causes so far, with the ids of their failures.
     pub fn all(&self) -> Vec<(Uuid, String)> {
         let notes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         notes.clone()
     }
 
-    /// Every cause so far.
+    /// All causes so far.
     pub fn causes(&self) -> Vec<String> {
         self.all().into_iter().map(|(_, cause)| cause).collect()
     }
@@ -110,49 +110,49 @@ impl PrivateLog for Notes {
     }
 }
 
-/// A store that is always away, except that it takes recordings and counts.
+/// A store that keeps recordings and counts; all other requests fail.
 #[derive(Debug, Default)]
-pub struct Forgetful {
+pub struct RecordingStore {
     recordings: Mutex<Vec<Recording>>,
     counts: Mutex<Vec<Count>>,
 }
 
-impl Forgetful {
-    /// Every recording so far, oldest first.
+impl RecordingStore {
+    /// All recordings so far, oldest first.
     pub fn recordings(&self) -> Vec<Recording> {
         let recordings = self.recordings.lock();
         recordings.unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-/// What it answers to everything it does not do.
-fn away<T: Send + 'static>() -> BoxFuture<'static, Result<T, StoreError>> {
+/// The answer to all unsupported requests.
+fn unreachable<T: Send + 'static>() -> BoxFuture<'static, Result<T, StoreError>> {
     Box::pin(std::future::ready(Err(StoreError::Unreachable)))
 }
 
-impl Outcomes for Forgetful {
+impl Outcomes for RecordingStore {
     fn claim(&self, _: Claim) -> BoxFuture<'_, Result<Claimed, StoreError>> {
-        away()
+        unreachable()
     }
 
     fn extend(&self, _: Lease, _: u64) -> BoxFuture<'_, Result<bool, StoreError>> {
-        away()
+        unreachable()
     }
 
     fn complete(&self, _: Completion) -> BoxFuture<'_, Result<Completed, StoreError>> {
-        away()
+        unreachable()
     }
 
     fn kept(&self, _: Scope) -> BoxFuture<'_, Result<Option<Kept>, StoreError>> {
-        away()
+        unreachable()
     }
 
     fn reopen(&self, _: Reopening) -> BoxFuture<'_, Result<Reopened, StoreError>> {
-        away()
+        unreachable()
     }
 
     fn earlier(&self, _: Scope) -> BoxFuture<'_, Result<Vec<Earlier>, StoreError>> {
-        away()
+        unreachable()
     }
 
     fn note(&self, recording: Recording) {

@@ -1,10 +1,10 @@
-//! Where a call stands in a trace that began outside, in the form of W3C Trace Context.
+//! The W3C Trace Context of a call.
 //!
-//! It is carried and handed on, never made up: without somebody who collects traces there is none.
+//! It is passed on to the upstream, and never created here.
 
 use std::fmt;
 
-/// A `traceparent`: which trace, and which step of it called.
+/// A `traceparent`: the ids of the trace and of the parent span.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Trace([u8; LENGTH]);
 
@@ -13,10 +13,9 @@ const LENGTH: usize = 55;
 const DASHES: [usize; 3] = [2, 35, 52];
 
 impl Trace {
-    /// The trace a header names; `None` for anything that is not well formed, which is then ignored, as
-    /// the specification says.
+    /// Parses a header; `None` if it is malformed, which the specification says to ignore.
     pub fn parse(text: &str) -> Option<Self> {
-        // Later versions may be longer; what this one knows of them comes first.
+        // Later versions may be longer and start with the members of this one.
         let known = text.as_bytes().get(..LENGTH)?;
         let is_next = matches!(text.as_bytes().get(LENGTH), None | Some(b'-'));
         let (version, longer) = (&known[..2], text.len() > LENGTH);
@@ -27,22 +26,22 @@ impl Trace {
                 matches!(byte, b'0'..=b'9' | b'a'..=b'f')
             }
         });
-        let says_something = |part: &[u8]| part.iter().any(|digit| *digit != b'0');
+        let is_not_zero = |part: &[u8]| part.iter().any(|digit| *digit != b'0');
         let usable = well_formed
             && is_next
             && version != b"ff"
             && !(version == b"00" && longer)
-            && says_something(&known[3..35])
-            && says_something(&known[36..52]);
+            && is_not_zero(&known[3..35])
+            && is_not_zero(&known[36..52]);
         usable.then(|| known.try_into().map(Self).ok()).flatten()
     }
 
-    /// As it is written in a header.
+    /// The value of the header.
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).expect("a trace is made of digits and dashes")
     }
 
-    /// The trace alone, without the step.
+    /// The id of the trace.
     pub fn trace_id(&self) -> &str {
         &self.as_str()[3..35]
     }
@@ -65,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn well_formed_parents_are_carried_and_others_are_ignored() {
+    fn malformed_headers_are_ignored() {
         let (trace, step) = ("4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7");
         let zeros = "0".repeat(32);
         for (text, taken) in [

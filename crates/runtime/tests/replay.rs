@@ -1,4 +1,4 @@
-//! What a recording says was decided is decided again, and tampering is found.
+//! Repeated decisions match the recording, and tampering is detected.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
 
@@ -29,7 +29,7 @@ fn failed(entry: &'static Entry) -> Attempt {
     Attempt::of(&Failure::new(entry))
 }
 
-/// Records a call as it goes: every attempt fails as listed, a second apart.
+/// A recording of a call whose attempts fail as listed, a second apart.
 fn record(attempts: &[Attempt], terms: Terms, budget_answers: bool) -> Recording {
     let mut steps = Vec::new();
     for (index, attempt) in attempts.iter().enumerate() {
@@ -66,7 +66,7 @@ fn record(attempts: &[Attempt], terms: Terms, budget_answers: bool) -> Recording
     }
 }
 
-/// Three times over the limit, then a timeout, then gone: four waits and an answer.
+/// Three rate limits, a timeout and a 404: four retries and an answer.
 fn recording() -> Recording {
     let limited = failed(codes::ERR_HTTP_429_RATE_LIMITED);
     let attempts = [
@@ -88,7 +88,7 @@ fn attempt(recording: &mut Recording, step: usize) -> &mut Attempt {
 }
 
 #[test]
-fn what_was_decided_is_decided_again() {
+fn repeated_decisions_match_the_recording() {
     let hinted = Attempt {
         hint_ms: Some(7000),
         ..failed(codes::ERR_HTTP_429_RATE_LIMITED)
@@ -122,7 +122,7 @@ fn what_was_decided_is_decided_again() {
 }
 
 #[test]
-fn a_recording_that_went_through_a_file_is_decided_alike() {
+fn a_recording_read_from_a_file_gives_the_same_decisions() {
     let policy = RetryPolicy::DEFAULT;
     let terms = Terms {
         policy: Some(policy),
@@ -136,11 +136,11 @@ fn a_recording_that_went_through_a_file_is_decided_alike() {
     assert_eq!(redecide(&read), Ok(()));
 }
 
-/// A change to a recording, and how the divergence reads that it makes.
+/// A change to a recording, and the divergence that it causes.
 type Row = (fn(&mut Recording), &'static str);
 
 #[test]
-fn tampering_is_found_where_it_was_done() {
+fn tampering_is_detected_at_its_location() {
     let rows: &[Row] = &[
         (
             |it| decided(it, 1).decision = Decision::Again { delay_ms: 1807 },
@@ -215,7 +215,7 @@ fn tampering_is_found_where_it_was_done() {
 }
 
 #[test]
-fn a_durable_wait_is_decided_again_to_the_nanosecond() {
+fn a_durable_delay_is_compared_to_the_nanosecond() {
     let durable = Terms {
         waiting: Waiting::Durable,
         ..terms()
@@ -223,7 +223,7 @@ fn a_durable_wait_is_decided_again_to_the_nanosecond() {
     let mut recording = record(&[failed(codes::ERR_TIMEOUT)], durable, true);
     assert_eq!(redecide(&recording), Ok(()));
     let Decision::Later(at) = decided(&mut recording, 0).decision else {
-        panic!("a store waits");
+        panic!("a durable wait ends with a later retry");
     };
     decided(&mut recording, 0).decision = Decision::Later(at + SignedDuration::from_nanos(1));
     assert!(redecide(&recording).is_err());

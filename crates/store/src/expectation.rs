@@ -1,12 +1,12 @@
 //! Compares the stored version of a document with the version that a change expects.
 
-use panpan_runtime::ports::Expect;
+use panpan_runtime::ports::ExpectedState;
 
 /// Whether the stored version (`None` if there is no document) meets the expectation.
-pub(crate) fn is_met(expect: Expect, found: Option<u64>) -> bool {
+pub(crate) fn is_met(expect: ExpectedState, found: Option<u64>) -> bool {
     match expect {
-        Expect::Anything => true,
-        Expect::Absent => found.is_none(),
-        Expect::Version(version) => found == Some(version),
+        ExpectedState::Anything => true,
+        ExpectedState::Absent => found.is_none(),
+        ExpectedState::Version(version) => found == Some(version),
     }
 }

@@ -132,7 +132,7 @@ impl Caller {
         request.caller.clone_from(&self.identity);
         request.owner = self.state_owner();
         request.trace = request.trace.or(self.trace);
-        request.brought.clone_from(&self.credentials);
+        request.caller_secrets.clone_from(&self.credentials);
     }
 
     /// Adds the options in the request headers.

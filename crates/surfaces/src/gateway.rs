@@ -10,7 +10,7 @@ use foldhash::HashSet;
 use panpan_contract::operation::{OperationType, Visibility};
 use panpan_failure::{Failure, Redacted, codes};
 use panpan_runtime::ports::StoreError;
-use panpan_runtime::system::Lines;
+use panpan_runtime::system::LogThrottle;
 use panpan_runtime::{Answer, BoxFuture, CallRequest, Dispatcher, Operation, Trace, WATCH_SCOPE};
 use serde_json::Value;
 use tokio_util::task::TaskTracker;
@@ -45,7 +45,7 @@ struct Inner {
     /// Resources, prompts and completions.
     library: OnceLock<Arc<dyn Library>>,
     /// Limits the log lines about failures.
-    lines: Lines,
+    lines: LogThrottle,
     /// Calls whose callers wait for the response.
     awaited_calls: TaskTracker,
     /// Connections; a server that stops waits for them.
@@ -117,7 +117,7 @@ impl Gateway {
             limits,
             metrics: Metrics::default(),
             library: OnceLock::new(),
-            lines: Lines::default(),
+            lines: LogThrottle::default(),
             awaited_calls: TaskTracker::new(),
             tasks: TaskTracker::new(),
         }))
@@ -192,7 +192,7 @@ impl Gateway {
 
     /// Whether this is an external subscription. Access is not checked here.
     pub(crate) fn is_subscription(&self, operation: &str) -> bool {
-        self.0.dispatcher.look(|registry| {
+        self.0.dispatcher.with_registry(|registry| {
             let spec = registry.get(operation).map(|it| it.spec());
             spec.is_some_and(|it| {
                 it.op_type == OperationType::Subscription && it.visibility == Visibility::External
@@ -263,7 +263,7 @@ impl Gateway {
             Ok(permit) => {
                 // A call with a key runs on when its caller disconnects, and occupies its permit until it ends.
                 let permit = Arc::new(Mutex::new(Some(permit)));
-                request.place = Some(permit.clone());
+                request.slot = Some(permit.clone());
                 let answer = self.0.dispatcher.dispatch(request).await;
                 // Released before the response is sent: its caller may send the next call at once.
                 permit.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -345,7 +345,7 @@ impl Gateway {
     /// Logs a failure that a caller saw; its private cause is logged with the same id. Repeated codes are
     /// sampled, and the next line has the number of omitted lines.
     fn log_failure(&self, surface: Surface, caller: Option<&Caller>, failure: &Redacted) {
-        let Some(left_out) = self.0.lines.next(failure.code().as_str()) else {
+        let Some(left_out) = self.0.lines.admit(failure.code().as_str()) else {
             return;
         };
         let trace = caller.and_then(|caller| caller.trace);
@@ -369,7 +369,7 @@ impl Gateway {
     }
 
     fn call_metrics(&self, surface: Surface, request: &CallRequest) -> CallMetrics {
-        self.0.dispatcher.look(|registry| {
+        self.0.dispatcher.with_registry(|registry| {
             // Metrics are shown to callers, so the names of internal operations must not appear in them.
             let operation = registry
                 .get(&request.operation)

@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use panpan_failure::Failure;
-use panpan_runtime::{AskPerson, BoxFuture, Listener};
+use panpan_runtime::{AskClient, BoxFuture, Listener};
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 
@@ -58,7 +58,7 @@ pub struct Revision {
 }
 
 /// Sends elicitations to the client of a request; `None` if the client does not support them.
-pub type Elicitor = Option<Arc<dyn AskPerson>>;
+pub type Elicitor = Option<Arc<dyn AskClient>>;
 
 /// A future result of a library.
 pub type LibraryFuture<'a, T> = BoxFuture<'a, Result<T, Failure>>;

@@ -291,7 +291,7 @@ impl CallMetrics {
         if answer.replayed {
             families.replays.get_or_create(&operation.label()).inc();
         }
-        if !answer.as_declared {
+        if !answer.matches_schema {
             let undeclared = &families.undeclared_outputs;
             undeclared.get_or_create(&operation.label()).inc();
         }

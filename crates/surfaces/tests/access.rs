@@ -11,8 +11,8 @@ use panpan_contract::operation::{OperationSpec, OperationType};
 use panpan_contract::retry::RetryPolicy;
 use panpan_failure::dialect::Dialect;
 use panpan_failure::{Failure, codes};
-use panpan_runtime::retry::{BudgetSettings, CircuitRule, CircuitSettings, Upstream};
-use panpan_runtime::{Context, Notice, Registration, Registry};
+use panpan_runtime::retry::{BudgetSettings, CircuitRule, CircuitSettings, UpstreamHealth};
+use panpan_runtime::{Context, Registration, Registry, ServiceNotification};
 use serde_json::{Value, json};
 use shared::library::TestLibrary;
 use shared::{Response, Server, Socket, TIMEOUT};
@@ -452,7 +452,11 @@ fn failing_operations() -> Registry {
         let fail = move |_: Context, _: Arc<Value>| {
             std::future::ready(Err::<Value, _>(Failure::new(entry)))
         };
-        let upstream = Arc::new(Upstream::new(upstream, eager, BudgetSettings::default()));
+        let upstream = Arc::new(UpstreamHealth::new(
+            upstream,
+            eager,
+            BudgetSettings::default(),
+        ));
         builder = builder.add(Registration::new(spec, fail).behind(upstream));
     }
     builder.build().unwrap()
@@ -696,12 +700,12 @@ async fn a_session_with_a_revoked_token_gets_no_more_notifications() {
     };
     assert!(receives("200 OK", TIMEOUT).await);
     let log = async |text: &str| {
-        let line = Notice::Logged(json!({"level": "error", "data": text}));
+        let line = ServiceNotification::Log(json!({"level": "error", "data": text}));
         // The client is registered once its initialized notification was handled.
         while listeners.lock().unwrap().is_empty() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        listeners.lock().unwrap()[0].hear(line);
+        listeners.lock().unwrap()[0].notify(line);
     };
     log("before it is revoked").await;
     assert!(receives("before it is revoked", TIMEOUT).await);

@@ -95,7 +95,7 @@ async fn maintain(dispatcher: Dispatcher) {
     loop {
         tokio::time::sleep(MAINTENANCE_INTERVAL).await;
         // If the store is unavailable, the next round tries again.
-        let _ = dispatcher.tend().await;
+        let _ = dispatcher.maintain().await;
     }
 }
 

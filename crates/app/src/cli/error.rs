@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
-use panpan_runtime::Problems;
+use panpan_runtime::RegistryProblems;
 
 use crate::data_folder;
 use crate::sources::LoadError;

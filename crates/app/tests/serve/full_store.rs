@@ -1,6 +1,6 @@
 //! A full store: recorded outcomes are still replayed, new keys are refused, and readiness and metrics report it.
 
-use panpan_runtime::ports::{Change, Documents as _, Expect};
+use panpan_runtime::ports::{Change, Documents as _, ExpectedState};
 use panpan_runtime::system::SystemClock;
 use panpan_store::{SqliteOptions, SqliteStore};
 
@@ -20,7 +20,7 @@ fn fill(folder: &Folder, with: Option<&str>) {
         let change = Change {
             collection: "filling".to_owned(),
             id: number.to_string(),
-            expect: Expect::Anything,
+            expect: ExpectedState::Anything,
             body: with.map(|text| text.into()),
         };
         runtime.block_on(store.apply(vec![change])).unwrap();

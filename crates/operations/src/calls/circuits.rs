@@ -15,8 +15,8 @@ pub(super) fn spec() -> OperationSpec {
         "calls/circuits",
         OperationType::Query,
         WATCH_SCOPE,
-        "Lists the circuits that are open or half open: which service or operation is refused, for how \
-         much longer, and what failed last. An empty list means that nothing is refused.",
+        "Lists the circuits that are open or half open: the service or operation, the time until the next \
+         trial, and the last failure. An empty list means that no call is refused.",
     );
     spec.input_schema = json!({
         "type": "object",

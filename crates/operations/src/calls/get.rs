@@ -20,7 +20,7 @@ enum GetError {
         category = CLIENT_ERROR,
         http = 404,
         message = "there is no recording of call {id}",
-        action = "Look it up by time with calls/recent: of calls that went well only some are recorded, and recordings are deleted after a while"
+        action = "Look for it with calls/recent: only some successful calls are recorded, and old recordings are deleted"
     )]
     NotRecorded { id: String },
 }
@@ -30,8 +30,8 @@ pub(super) fn spec() -> OperationSpec {
         "calls/get",
         OperationType::Query,
         WATCH_SCOPE,
-        "Gives the recording of one call: its attempts, what was decided after each, and its outcome, \
-         without anything secret.",
+        "Returns the recording of one call: its attempts, the decision after each, and its outcome. Secrets \
+         are redacted.",
     );
     spec.input_schema = json!({
         "type": "object",

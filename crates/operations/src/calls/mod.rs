@@ -1,7 +1,6 @@
-//! For people who watch and operate a gateway: what became of a call, how often calls fail, and setting
-//! a key free whose outcome a person has looked into.
+//! Operations for operators: recordings, statistics and circuits, and reopening keys.
 //!
-//! None of it is open to everyone: watching needs one scope, operating another.
+//! Reading requires one scope, reopening another.
 
 mod circuits;
 mod get;
@@ -20,11 +19,10 @@ use panpan_runtime::ports::Outcomes;
 use panpan_runtime::{Builder, Context, Handler};
 use serde_json::Value;
 
-/// The scope that lets a caller set keys free.
+/// The scope for reopening keys.
 pub const OPERATE_SCOPE: &str = "panpan:operate";
 
-/// Adds `calls/get`, `calls/recent`, `calls/statistics` and `calls/reopen` over a store, and
-/// `calls/circuits`.
+/// Adds `calls/circuits`, and `calls/get`, `calls/recent`, `calls/statistics` and `calls/reopen` on a store.
 pub fn calls(builder: Builder, outcomes: &Arc<dyn Outcomes>) -> Builder {
     builder
         .register(circuits::spec(), circuits::run)
@@ -34,7 +32,7 @@ pub fn calls(builder: Builder, outcomes: &Arc<dyn Outcomes>) -> Builder {
         .register(reopen::spec(), on_store(outcomes, reopen::run))
 }
 
-/// A handler that works on the store.
+/// A handler with access to the store.
 fn on_store<Run>(
     outcomes: &Arc<dyn Outcomes>,
     run: fn(Context, Arc<dyn Outcomes>, Arc<Value>) -> Run,

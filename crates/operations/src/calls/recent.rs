@@ -11,18 +11,18 @@ use serde_json::{Value, json};
 
 use super::{WATCH_SCOPE, operation};
 
-/// The most recordings given at once.
+/// The maximum number of recordings in one response.
 const RECENT_LIMIT: usize = 100;
 
 #[derive(Deserialize)]
 struct Input {
-    #[serde(default = "few")]
+    #[serde(default = "default_limit")]
     limit: usize,
     #[serde(default)]
     failed_only: bool,
 }
 
-fn few() -> usize {
+fn default_limit() -> usize {
     20
 }
 
@@ -31,7 +31,7 @@ pub(super) fn spec() -> OperationSpec {
         "calls/recent",
         OperationType::Query,
         WATCH_SCOPE,
-        "Gives the newest recordings of calls, without anything secret.",
+        "Returns the newest recordings of calls. Secrets are redacted.",
     );
     spec.input_schema = json!({
         "type": "object",

@@ -1,5 +1,5 @@
-//! `calls/reopen`: sets a key free whose outcome a person has looked into, so that the work can be done
-//! anew under it. The outcome it had stays readable, with who reopened it and why.
+//! `calls/reopen`: releases a finished key, so that the next call with it runs again. The old outcome stays
+//! readable, with who reopened it and why.
 
 use std::sync::Arc;
 
@@ -25,8 +25,8 @@ pub(super) fn spec() -> OperationSpec {
         "calls/reopen",
         OperationType::Mutation,
         OPERATE_SCOPE,
-        "Sets the idempotency key of a finished call free, so that the next call with it runs again. Do \
-         this only when you know that running it again does no harm.",
+        "Releases the idempotency key of a finished call, so that the next call with it runs again. Do this \
+         only if you know that running it again does no harm.",
     );
     spec.input_schema = json!({
         "type": "object",
@@ -35,7 +35,7 @@ pub(super) fn spec() -> OperationSpec {
         "properties": {
             "operation": {"type": "string"},
             "idempotency_key": {"type": "string", "minLength": 1, "maxLength": KEY_LENGTH_LIMIT + 2},
-            "caller": {"type": "string", "description": "Whose key it is; left out for calls without an identity."},
+            "caller": {"type": "string", "description": "The caller that used the key; omit it for calls without an identity."},
             "reason": {"type": "string", "minLength": 1, "maxLength": 1000},
         },
     });
@@ -49,9 +49,9 @@ pub(super) async fn run(
 ) -> Result<Value, Failure> {
     let input = Input::deserialize(&*input).map_err(|error| untyped(&error))?;
     let name = OperationName::new(&input.operation)
-        .map_err(|error| unusable("/operation", &error.to_string()))?;
+        .map_err(|error| invalid("/operation", &error.to_string()))?;
     let key = IdempotencyKey::new(&input.idempotency_key)
-        .map_err(|error| unusable("/idempotency_key", &error.to_string()))?;
+        .map_err(|error| invalid("/idempotency_key", &error.to_string()))?;
     let reopening = Reopening {
         scope: Scope::of(input.caller.as_deref(), &name, &key),
         by: context
@@ -62,19 +62,19 @@ pub(super) async fn run(
     let reopened = store.reopen(reopening).await;
     match reopened.map_err(|error| error.failure())? {
         Reopened::Free { generation } => Ok(json!({"generation": generation})),
-        Reopened::NothingKept => Err(unusable(
+        Reopened::NothingKept => Err(invalid(
             "/idempotency_key",
             "there is no finished call of this operation and caller with this key",
         )),
         Reopened::InFlight { remaining_ms } => Err(Failure::new(codes::ERR_IDEMPOTENCY_IN_FLIGHT)
             .with_message(format!(
-                "the call with the idempotency key {key} is still running"
+                "the call with idempotency key {key} is still running"
             ))
             .with_retry_after_ms(remaining_ms)),
     }
 }
 
-fn unusable(pointer: &str, reason: &str) -> Failure {
+fn invalid(pointer: &str, reason: &str) -> Failure {
     Failure::new(codes::INVALID_INPUT_ERROR)
         .with_message(reason)
         .with_violation(Violation::value(pointer, reason))

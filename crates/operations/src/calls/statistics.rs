@@ -1,4 +1,4 @@
-//! `calls/statistics`: how often each operation succeeded and failed, with which codes.
+//! `calls/statistics`: successes and failures of each operation, by code.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,16 +15,16 @@ use super::{WATCH_SCOPE, operation};
 
 #[derive(Deserialize)]
 struct Input {
-    #[serde(default = "a_day")]
+    #[serde(default = "default_hours")]
     hours: i64,
     operation: Option<String>,
 }
 
-fn a_day() -> i64 {
+fn default_hours() -> i64 {
     24
 }
 
-/// What became of an operation's calls.
+/// The statistics of one operation.
 #[derive(Default, Serialize)]
 struct Statistics {
     calls: u64,
@@ -68,13 +68,13 @@ pub(super) async fn run(
         .saturating_sub(SignedDuration::from_hours(hours));
     let counts = store.counts(since.unwrap_or(Timestamp::MIN)).await;
     let counts = counts.map_err(|error| error.failure())?;
-    let wanted = counts.into_iter().filter(|count| {
+    let selected = counts.into_iter().filter(|count| {
         operation
             .as_ref()
             .is_none_or(|name| *name == count.operation)
     });
     let dropped = store.dropped();
-    Ok(json!({"operations": added_up(wanted), "recordings_dropped": dropped}))
+    Ok(json!({"operations": added_up(selected), "recordings_dropped": dropped}))
 }
 
 fn added_up(counts: impl Iterator<Item = Count>) -> BTreeMap<String, Statistics> {

@@ -1,11 +1,11 @@
-//! Watching and operating, as a gateway serves it.
+//! The operations `calls/*`, called through a dispatcher.
 
 use std::sync::Arc;
 
 use panpan_contract::operation::{OperationSpec, OperationType};
 use panpan_failure::{Failure, Redacted, codes};
 use panpan_runtime::ports::Outcomes;
-use panpan_runtime::retry::Upstream;
+use panpan_runtime::retry::UpstreamHealth;
 use panpan_runtime::testing::{TestClock, TestPorts};
 use panpan_runtime::{
     Answer, Builder, CallRequest, Context, Dispatcher, IdempotencyKey, Identity, Record,
@@ -52,7 +52,7 @@ async fn operate(dispatcher: &Dispatcher, name: &str, input: Value) -> Result<Va
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_watches_without_the_scope() {
+async fn every_operation_requires_its_scope() {
     let dispatcher = dispatcher();
     for (name, input) in [
         (
@@ -84,21 +84,23 @@ async fn a_call_is_found_by_its_id_with_every_attempt() {
     assert_eq!(recording["steps"].as_array().unwrap().len(), 3);
     let code = &recording["steps"][0]["failed"]["code"];
     assert_eq!(*code, json!("ERR_HTTP_503_UNAVAILABLE"));
-    let absent = json!({"id": "00000000-0000-0000-0000-00000000ffff"});
-    let failure = operate(&dispatcher, "calls/get", absent).await.unwrap_err();
+    let unknown = json!({"id": "00000000-0000-0000-0000-00000000ffff"});
+    let failure = operate(&dispatcher, "calls/get", unknown)
+        .await
+        .unwrap_err();
     assert_eq!(failure.code().as_str(), "CALL_NOT_RECORDED");
     assert!(failure.is_defined());
 }
 
 #[tokio::test(start_paused = true)]
-async fn statistics_add_up_what_became_of_calls() {
+async fn statistics_count_calls_by_outcome() {
     let dispatcher = dispatcher();
     call(&dispatcher, "demo/echo", json!({})).await;
     call(&dispatcher, "demo/flaky", json!({"failures": 1})).await;
     call(&dispatcher, "demo/flaky", json!({"failures": 9})).await;
     call(&dispatcher, "demo/flaky", json!({"failures": "no"})).await;
     call(&dispatcher, "demo/none", json!({})).await;
-    dispatcher.tend().await.unwrap();
+    dispatcher.maintain().await.unwrap();
     let found = operate(&dispatcher, "calls/statistics", json!({}))
         .await
         .unwrap();
@@ -125,8 +127,8 @@ async fn statistics_add_up_what_became_of_calls() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn open_circuits_are_listed_with_what_failed_last() {
-    let upstream = Arc::new(Upstream::named("svc"));
+async fn open_circuits_are_listed_with_their_last_failure() {
+    let upstream = Arc::new(UpstreamHealth::named("svc"));
     let failing = |_: Context, _: Arc<Value>| async {
         let failure = Failure::new(codes::ERR_HTTP_500_SERVER_ERROR);
         Err::<Value, _>(failure.with_message("disk full"))

@@ -1,4 +1,4 @@
-//! `demo/count`: counts, item by item, to see what becomes of streams.
+//! `demo/count`: streams numbers, for trying out subscriptions.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use panpan_runtime::{Context, untyped};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// The longest pause between two items that can be asked for, in milliseconds.
+/// The longest pause between two items, in milliseconds.
 const PAUSE_LIMIT_MS: u64 = 10_000;
 
 #[derive(Clone, Copy, Deserialize)]
@@ -24,7 +24,7 @@ pub(super) fn spec() -> OperationSpec {
     let mut spec = super::operation(
         "demo/count",
         OperationType::Subscription,
-        "Counts from 1, one item each, and ends; or fails on the way if it is asked to.",
+        "Counts from 1, one item per number; fails on the way if requested.",
     );
     spec.title = Some("Count".to_owned());
     spec.input_schema = json!({
@@ -35,11 +35,11 @@ pub(super) fn spec() -> OperationSpec {
             "to": {"type": "integer", "minimum": 0, "description": "The last number."},
             "every_ms": {
                 "type": "integer", "minimum": 0, "maximum": PAUSE_LIMIT_MS,
-                "description": "How long to pause before each item, in milliseconds.",
+                "description": "The pause before each item, in milliseconds.",
             },
             "fail_after": {
                 "type": "integer", "minimum": 0,
-                "description": "Fail after so many items.",
+                "description": "Fail after this many items.",
             },
         },
     });
@@ -86,8 +86,6 @@ fn counted(
 
 fn failed(after: u64) -> Failure {
     Failure::new(codes::ERR_HTTP_503_UNAVAILABLE)
-        .with_message(format!(
-            "the count fails after {after} items, as it was asked to"
-        ))
+        .with_message(format!("the count fails after {after} items as requested"))
         .with_detail("items", after)
 }

@@ -1,4 +1,4 @@
-//! `demo/divide`: divides two numbers, and declares what can go wrong about that.
+//! `demo/divide`: divides two numbers, with declared failures.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ enum DivideError {
         action = "Give a divisor other than 0"
     )]
     ByZero { dividend: f64, divisor: f64 },
-    /// The quotient is larger than any number that can be written.
+    /// The quotient is too large for a number.
     #[failure(
         code = "QUOTIENT_TOO_LARGE",
         category = VALIDATION,

@@ -1,4 +1,4 @@
-//! `demo/echo`: gives back what it was given.
+//! `demo/echo`: returns its input.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use panpan_runtime::Context;
 use serde_json::{Value, json};
 
 pub(super) fn spec() -> OperationSpec {
-    let mut spec = super::query("demo/echo", "Gives back its input unchanged.");
+    let mut spec = super::query("demo/echo", "Returns its input unchanged.");
     spec.title = Some("Echo".to_owned());
     spec.input_schema = json!({"type": "object"});
     spec.output_schema = json!({"type": "object"});

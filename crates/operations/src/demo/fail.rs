@@ -1,6 +1,6 @@
-//! `demo/fail`: fails with the code that was asked for, to see how a failure looks to an agent.
+//! `demo/fail`: fails with the requested code, to show what a failure looks like to an agent.
 //!
-//! Any code of the catalogue can be asked for, except those only the protocol itself may give.
+//! Any catalogue code can be requested, except protocol codes.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub(super) fn spec() -> OperationSpec {
         "Fails with the given code of the catalogue, so that you can see what that failure looks like.",
     );
     spec.title = Some("Fail on request".to_owned());
-    // It would fail the same way each time; whoever asks wants to see it now.
+    // A retry would fail in the same way.
     spec.retry = Some(RetryPolicy::NEVER);
     spec.input_schema = json!({
         "type": "object",
@@ -39,7 +39,7 @@ pub(super) fn spec() -> OperationSpec {
             "message": {
                 "type": "string",
                 "maxLength": 1000,
-                "description": "What the failure should say; the code's own sentence if left out.",
+                "description": "The message of the failure; by default the title of the code.",
             },
         },
     });
@@ -50,7 +50,7 @@ pub(super) async fn run(_: Context, input: Arc<Value>) -> Result<Value, Failure>
     let input = Input::deserialize(&*input).map_err(|error| untyped(&error))?;
     let kind = Kind::of(&input.code).filter(|kind| !is_protocol_code(kind.code().as_str()));
     let Some(kind) = kind else {
-        return Err(unanswerable(&input.code));
+        return Err(invalid_code(&input.code));
     };
     let failure = Failure::new(kind);
     Err(match input.message {
@@ -61,10 +61,10 @@ pub(super) async fn run(_: Context, input: Arc<Value>) -> Result<Value, Failure>
     })
 }
 
-fn unanswerable(code: &str) -> Failure {
+fn invalid_code(code: &str) -> Failure {
     let (message, reason) = if is_protocol_code(code) {
         (
-            format!("only the protocol itself answers {code}; an operation cannot"),
+            format!("{code} is a protocol code, which operations cannot return"),
             "belongs to the protocol",
         )
     } else {
@@ -73,15 +73,15 @@ fn unanswerable(code: &str) -> Failure {
             "is not in the catalogue",
         )
     };
-    let answerable = entries()
+    let allowed = entries()
         .map(|entry| entry.code)
         .filter(|code| !is_protocol_code(code));
-    let near = nearest(code, answerable);
+    let near = nearest(code, allowed);
     let failure = Failure::new(codes::INVALID_INPUT_ERROR)
         .with_message(message)
         .with_violation(
             Violation::value("/code", reason)
-                .expected("a code of the catalogue that operations may answer")
+                .expected("a catalogue code that operations may return")
                 .actual(code),
         )
         .with_detail("nearest", near.clone());
@@ -90,10 +90,10 @@ fn unanswerable(code: &str) -> Failure {
     };
     failure
         .with_adjustment("code", *best)
-        .with_alternatives(near.iter().map(|code| ask_for(code)))
+        .with_alternatives(near.iter().map(|code| alternative(code)))
 }
 
-fn ask_for(code: &str) -> Alternative {
+fn alternative(code: &str) -> Alternative {
     Alternative {
         description: format!("ask for {code}"),
         example: Some(json!({"code": code}).to_string()),

@@ -1,7 +1,7 @@
-//! `demo/flaky`: fails so many times, then works, to see what becomes of failures that pass.
+//! `demo/flaky`: fails a number of times, then succeeds, for trying out retries.
 //!
-//! It counts the attempts of one call, so that it needs no memory: with an idempotency key the count
-//! goes on from call to call.
+//! It uses the number of the attempt and keeps no state: with an idempotency key the number continues from
+//! call to call.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use panpan_runtime::{Context, untyped};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// The most failures that can be asked for.
+/// The maximum number of failures.
 const FAILURES_LIMIT: u32 = 20;
 
 #[derive(Deserialize)]
@@ -22,8 +22,8 @@ struct Input {
 pub(super) fn spec() -> OperationSpec {
     let mut spec = super::query(
         "demo/flaky",
-        "Fails the given number of times with a failure that passes, then works. Up to three failures \
-         are retried before you see them.",
+        "Fails the given number of times with a transient failure, then succeeds. Up to three failures are \
+         retried before you see one.",
     );
     spec.title = Some("Fail for a while".to_owned());
     spec.input_schema = json!({
@@ -34,7 +34,7 @@ pub(super) fn spec() -> OperationSpec {
             "type": "integer",
             "minimum": 0,
             "maximum": FAILURES_LIMIT,
-            "description": "How many attempts fail before one works.",
+            "description": "How many attempts fail before one succeeds.",
         }},
     });
     spec.output_schema = json!({
@@ -50,7 +50,7 @@ pub(super) async fn run(context: Context, input: Arc<Value>) -> Result<Value, Fa
     let attempt = context.attempt();
     if attempt <= failures {
         return Err(Failure::new(codes::ERR_HTTP_503_UNAVAILABLE)
-            .with_message(format!("attempt {attempt} fails, as it was asked to"))
+            .with_message(format!("attempt {attempt} fails as requested"))
             .with_detail("attempt", attempt));
     }
     Ok(json!({"attempts": attempt}))

@@ -1,6 +1,6 @@
-//! The demonstration: `demo/echo` always succeeds, `demo/fail` fails on request, `demo/divide` fails
-//! with codes of its own, `demo/flaky` fails for a while, `demo/order` must not happen twice, `demo/wait`
-//! takes time and `demo/count` gives items.
+//! Demo operations: `demo/echo` always succeeds, `demo/fail` fails on request, `demo/divide` declares its
+//! own codes, `demo/flaky` fails for a while, `demo/order` must run only once, `demo/wait` takes time and
+//! `demo/count` streams items.
 
 mod count;
 mod divide;
@@ -15,7 +15,7 @@ mod wait;
 use panpan_contract::operation::{OperationName, OperationSpec, OperationType};
 use panpan_runtime::{Builder, Registration};
 
-/// Adds the demonstration to a registry.
+/// Adds the demo operations to a registry.
 ///
 /// ```
 /// let registry = panpan_operations::demo(panpan_runtime::Registry::builder()).build().unwrap();
@@ -32,7 +32,7 @@ pub fn demo(builder: Builder) -> Builder {
         .add(Registration::streaming(count::spec(), count::open))
 }
 
-/// A query of the demonstration that gives the same answer every time.
+/// A deterministic query.
 fn query(name: &str, description: &str) -> OperationSpec {
     let mut spec = operation(name, OperationType::Query, description);
     spec.deterministic = true;
@@ -41,7 +41,7 @@ fn query(name: &str, description: &str) -> OperationSpec {
 }
 
 fn operation(name: &str, op_type: OperationType, description: &str) -> OperationSpec {
-    let name = OperationName::new(name).expect("the names of the demonstration are well formed");
+    let name = OperationName::new(name).expect("the names of the demo operations are well formed");
     let mut spec = OperationSpec::new(name, op_type);
     spec.description = Some(description.to_owned());
     spec

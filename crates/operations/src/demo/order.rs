@@ -1,4 +1,4 @@
-//! `demo/order`: places an order, which must not happen twice for one wish.
+//! `demo/order`: pretends to place an order, for trying out idempotency keys.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ pub(super) fn spec() -> OperationSpec {
     let mut spec = super::operation(
         "demo/order",
         OperationType::Mutation,
-        "Pretends to place an order and gives back its number. Repeated with the same idempotency key it \
-         gives back the same order instead of placing another.",
+        "Pretends to place an order and returns its number. A repeated call with the same idempotency key \
+         returns the same order instead of placing another.",
     );
     spec.title = Some("Place an order".to_owned());
     spec.input_schema = json!({

@@ -1,4 +1,4 @@
-//! The demonstration behaves as its contract says, called as a gateway calls it.
+//! The demo operations, called through a dispatcher.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ async fn call(name: &str, input: Value) -> Result<Value, Redacted> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn echo_gives_back_its_input() {
+async fn echo_returns_its_input() {
     assert_eq!(
         call("demo/echo", json!({"a": [1]})).await.unwrap(),
         json!({"a": [1]})
@@ -42,7 +42,7 @@ async fn echo_gives_back_its_input() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn fail_answers_every_code_of_the_catalogue_that_operations_may_answer() {
+async fn fail_returns_every_catalogue_code_except_protocol_codes() {
     for entry in panpan_failure::catalogue::entries() {
         let failure = call("demo/fail", json!({"code": entry.code}))
             .await
@@ -66,14 +66,14 @@ async fn fail_answers_every_code_of_the_catalogue_that_operations_may_answer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn fail_says_what_it_was_told_to_say() {
+async fn fail_uses_the_requested_message() {
     let input = json!({"code": "ERR_TIMEOUT", "message": "no answer"});
     let failure = call("demo/fail", input).await.unwrap_err();
     assert_eq!(failure.message(), "no answer");
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_unknown_code_is_answered_with_the_nearest_ones() {
+async fn the_failure_for_an_unknown_code_names_similar_codes() {
     let failure = call("demo/fail", json!({"code": "ERR_TIMEOT"}))
         .await
         .unwrap_err();
@@ -82,8 +82,8 @@ async fn an_unknown_code_is_answered_with_the_nearest_ones() {
         failure.recovery().parameter_adjustments["code"],
         json!("ERR_TIMEOUT")
     );
-    let nothing_alike = call("demo/fail", json!({"code": "ß"})).await.unwrap_err();
-    assert_eq!(nothing_alike.details().unwrap()["nearest"], json!([]));
+    let unlike_any = call("demo/fail", json!({"code": "ß"})).await.unwrap_err();
+    assert_eq!(unlike_any.details().unwrap()["nearest"], json!([]));
 }
 
 #[tokio::test(start_paused = true)]
@@ -109,7 +109,7 @@ async fn division_succeeds_or_fails_with_a_declared_code() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn flaky_failures_pass_unseen_until_there_are_too_many() {
+async fn flaky_failures_are_retried_up_to_the_limit() {
     for (failures, seen) in [(0, Ok(1)), (3, Ok(4)), (4, Err(4))] {
         let answer = call("demo/flaky", json!({"failures": failures})).await;
         match seen {
@@ -124,7 +124,7 @@ async fn flaky_failures_pass_unseen_until_there_are_too_many() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn with_a_key_flaky_goes_on_where_it_stopped() {
+async fn with_a_key_flaky_continues_to_count_attempts() {
     let key = IdempotencyKey::new("k").unwrap();
     let request = CallRequest::from_wire("demo/flaky", json!({"failures": 5})).keyed(key);
     let mut answers = answers([request.clone(), request]).await;
@@ -152,7 +152,7 @@ async fn an_order_is_placed_once_per_key() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_count_gives_every_number_and_fails_where_it_is_asked_to() {
+async fn count_returns_every_number_and_fails_where_requested() {
     for (input, numbers, fails) in [
         (json!({"to": 3}), 3, false),
         (json!({"to": 0}), 0, false),
@@ -164,14 +164,14 @@ async fn a_count_gives_every_number_and_fails_where_it_is_asked_to() {
         let request = CallRequest::from_wire("demo/count", input.clone());
         let items = dispatcher().0.subscribe(request).unwrap();
         let items: Vec<_> = items.collect().await;
-        let given = items.iter().filter(|item| item.is_ok()).count();
-        assert_eq!(given, numbers, "{input}");
+        let returned = items.iter().filter(|item| item.is_ok()).count();
+        assert_eq!(returned, numbers, "{input}");
         assert_eq!(items.iter().any(Result::is_err), fails, "{input}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn waiting_takes_as_long_as_it_says() {
+async fn wait_takes_the_requested_time() {
     let began = tokio::time::Instant::now();
     let answer = call("demo/wait", json!({"ms": 1234})).await;
     assert_eq!(answer.unwrap(), json!({"waited_ms": 1234}));

@@ -1,5 +1,4 @@
-//! `demo/wait`: takes as long as it is told to and says how far it is, to see what becomes of callers
-//! that lose patience.
+//! `demo/wait`: takes the requested time and reports progress, for trying out timeouts.
 
 use std::sync::Arc;
 
@@ -9,9 +8,9 @@ use panpan_runtime::{Context, Progress, untyped};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// The longest it takes, in milliseconds.
+/// The longest wait, in milliseconds.
 const WAIT_LIMIT_MS: u64 = 600_000;
-/// How many times it says how far it is.
+/// How many times it reports progress.
 const STEPS: u64 = 10;
 
 #[derive(Deserialize)]
@@ -22,7 +21,7 @@ struct Input {
 pub(super) fn spec() -> OperationSpec {
     let mut spec = super::query(
         "demo/wait",
-        "Takes the given time and tells ten times how far it is.",
+        "Takes the given time and reports progress ten times.",
     );
     spec.title = Some("Take time".to_owned());
     spec.timeout_ms = Some(WAIT_LIMIT_MS + 1000);

@@ -1,9 +1,9 @@
-//! `http/call`: asks any service on the internet, guarded, with failures that say what to do.
+//! `http/call`: sends an HTTP request to any public service.
 //!
-//! What may be asked is decided by the client's guard, whether to ask again by the runtime.
+//! The guard of the client decides which hosts are allowed, the runtime whether to retry.
 
-mod answer;
 mod request;
+mod response;
 #[cfg(test)]
 mod tests;
 
@@ -28,18 +28,18 @@ use request::{
     TIMEOUT_MS_LIMITS, URL_LENGTH_LIMIT,
 };
 
-/// How much longer than its own longest time an attempt may take: who runs out of time says so itself,
-/// and knows more about it.
-const PATIENCE_MS: u64 = 5000;
-/// The most retries a call may ask for.
+/// How much longer than the longest timeout of a request an attempt may take, so that the client reports the
+/// timeout with its details.
+const TIMEOUT_MARGIN_MS: u64 = 5000;
+/// The maximum number of retries that a call may set.
 const RETRIES_LIMIT: u32 = 10;
-/// The longest delay between retries a call may ask for.
+/// The longest delay between retries that a call may set.
 const DELAY_MS_LIMIT: u64 = 60_000;
 
-/// Adds `http/call`, which asks what this client may ask.
+/// Adds `http/call` with this client.
 pub fn http_call(builder: Builder, client: Client) -> Builder {
     let run = move |context: Context, input: Arc<Value>| run(client.clone(), context, input);
-    builder.add(Registration::new(spec(), run).steered_by_input())
+    builder.add(Registration::new(spec(), run).options_in_input())
 }
 
 async fn run(client: Client, context: Context, input: Arc<Value>) -> Result<Value, Failure> {
@@ -50,12 +50,12 @@ async fn run(client: Client, context: Context, input: Arc<Value>) -> Result<Valu
     let incoming = client.send(outgoing).await;
     let incoming = incoming.map_err(|failure| {
         let failure = failure.with_detail("method", method.as_str());
-        timed(failure, timeout)
+        with_timeout(failure, timeout)
     })?;
     let ended_at = context.now();
     if let Some(failure) = incoming.failure(ended_at) {
-        let failure = answerable(failure, &incoming);
-        // A request that only reads leaves nothing behind, whatever came of it.
+        let failure = described(failure, &incoming);
+        // A safe request has no effect, even if it failed.
         let failure = match method.is_safe() {
             true => failure.with_effect(Effect::None),
             false => failure,
@@ -64,11 +64,15 @@ async fn run(client: Client, context: Context, input: Arc<Value>) -> Result<Valu
     }
     let latency = ended_at.duration_since(started_at);
     let latency_ms = u64::try_from(latency.as_millis()).unwrap_or_default();
-    Ok(answer::output(&incoming, latency_ms, context.attempt() - 1))
+    Ok(response::output(
+        &incoming,
+        latency_ms,
+        context.attempt() - 1,
+    ))
 }
 
-/// A failure with the time that was waited, if that ran out.
-fn timed(failure: Failure, timeout: Duration) -> Failure {
+/// Adds the timeout to a failure that was caused by one.
+fn with_timeout(failure: Failure, timeout: Duration) -> Failure {
     let reason = failure.details().and_then(|it| it.get("reason")?.as_str());
     let timeout_ms = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
     match reason.is_some_and(|it| it.ends_with("_timeout")) {
@@ -77,25 +81,25 @@ fn timed(failure: Failure, timeout: Duration) -> Failure {
     }
 }
 
-/// The beginning of a failing answer, without secrets. What a cut may have gone through is left out:
-/// half a key is no longer recognised as one.
+/// The redacted beginning of an error body. A word at the end of a truncated excerpt is removed: it could be
+/// part of a secret.
 fn body_excerpt(incoming: &Incoming) -> Option<String> {
     let text = String::from_utf8_lossy(&incoming.body);
     let text = Redactor::new().text(&text).into_owned();
     let excerpt = match text.char_indices().nth(EXCERPT_CHARACTERS_LIMIT) {
         None => text.as_str(),
         Some((end, _)) => {
-            let joins = |it: char| it.is_alphanumeric() || "_-+/=.%~:@".contains(it);
-            text[..end].trim_end_matches(joins)
+            let is_word = |it: char| it.is_alphanumeric() || "_-+/=.%~:@".contains(it);
+            text[..end].trim_end_matches(is_word)
         }
     };
     let excerpt = excerpt.trim();
     (!excerpt.is_empty()).then(|| excerpt.to_owned())
 }
 
-/// A failure that may be answered: a panpan that was asked may have codes of its own, and those of the
-/// protocol, which say nothing true of this call.
-fn answerable(failure: Failure, incoming: &Incoming) -> Failure {
+/// Adds the details of the response. Codes of another panpan that are not in the catalogue, and protocol codes,
+/// are replaced by the code of the status.
+fn described(failure: Failure, incoming: &Incoming) -> Failure {
     let mut url = incoming.url.clone();
     url.set_query(None);
     let failure = failure
@@ -122,17 +126,17 @@ fn spec() -> OperationSpec {
     let mut spec = OperationSpec::new(name, OperationType::Mutation);
     spec.title = Some("Call a web service".to_owned());
     spec.description = Some(
-        "Sends an HTTP request to a public address and gives back the answer. POST, PATCH and DELETE need an \
-         idempotency key, with the call or as `idempotency_key` in the input."
+        "Sends an HTTP request to a public address and returns the response. POST, PATCH and DELETE require an \
+         idempotency key, either of the call or as `idempotency_key` in the input."
             .to_owned(),
     );
     spec.input_schema = input_schema();
     spec.output_schema = output_schema();
     spec.error_schemas = ERRORS.iter().map(|entry| definition(entry)).collect();
-    spec.timeout_ms = Some(TIMEOUT_MS_LIMITS.1 + PATIENCE_MS);
+    spec.timeout_ms = Some(TIMEOUT_MS_LIMITS.1 + TIMEOUT_MARGIN_MS);
     spec.idempotency = Idempotency {
         key: KeyRule::Required,
-        // A caller that sends a key states that the service recognises it.
+        // By sending a key, the caller states that the service recognises it.
         honours_key: true,
         by_input: Some(ByInput {
             pointer: "/method".to_owned(),
@@ -143,7 +147,7 @@ fn spec() -> OperationSpec {
     spec
 }
 
-/// What calls usually fail with.
+/// The usual failures.
 const ERRORS: &[&Entry] = &[
     codes::ERR_HTTP_400_BAD_REQUEST,
     codes::ERR_HTTP_401_UNAUTHORIZED,
@@ -186,7 +190,7 @@ fn input_schema() -> Value {
                 "type": "string",
                 "minLength": 1,
                 "maxLength": URL_LENGTH_LIMIT,
-                "description": "An http or https address. Private addresses are refused.",
+                "description": "An http or https URL. Private addresses are refused.",
             },
             "headers": {
                 "type": "object",
@@ -196,9 +200,9 @@ fn input_schema() -> Value {
             "query": {
                 "type": "object",
                 "additionalProperties": parameter,
-                "description": "Added to the address.",
+                "description": "Added to the query of the URL.",
             },
-            "body": {"description": "Sent as `body_type` says; a text as it is and everything else as JSON without it."},
+            "body": {"description": "Encoded according to `body_type`; by default a string is sent as text, any other value as JSON."},
             "body_type": {"enum": BODY_TYPES},
             "timeout_ms": {"type": "integer", "minimum": least_ms, "maximum": most_ms, "default": TIMEOUT_MS},
             "max_redirects": {"type": "integer", "minimum": 0, "maximum": REDIRECTS_LIMIT},
@@ -212,7 +216,7 @@ fn retry_schema() -> Value {
     json!({
         "type": "object",
         "additionalProperties": false,
-        "description": "How failures that pass are retried; every kind of failure has its own way without it.",
+        "description": "How retryable failures are retried; by default this depends on the category of the failure.",
         "properties": {
             "max_retries": {"type": "integer", "minimum": 0, "maximum": RETRIES_LIMIT},
             "initial_delay_ms": delay,
@@ -220,7 +224,7 @@ fn retry_schema() -> Value {
             "backoff_multiplier": {"type": "number", "minimum": 1, "maximum": 10},
             "jitter_enabled": {"type": "boolean"},
             "jitter_range": {"type": "number", "minimum": 0, "maximum": 1},
-            "seed": {"type": "integer", "description": "Makes the delays the same every time."},
+            "seed": {"type": "integer", "description": "Makes the delays reproducible."},
         },
     })
 }
@@ -234,9 +238,9 @@ fn output_schema() -> Value {
         ],
         "properties": {
             "status_code": {"type": "integer"},
-            "url": {"type": "string", "description": "Who answered, after redirects."},
+            "url": {"type": "string", "description": "The final URL, after redirects."},
             "headers": {"type": "object", "additionalProperties": {"type": "string"}},
-            "body": {"description": "The value of JSON, a text, or base64 of anything else."},
+            "body": {"description": "The JSON value, the text, or base64 of any other body."},
             "body_type": {"enum": ["json", "text", "base64", "none"]},
             "headers_hash": hash,
             "body_hash": hash,

@@ -1,6 +1,6 @@
-//! From the input of `http/call` to the request it asks for.
+//! Builds the request from the input of `http/call`.
 //!
-//! The schema was checked before; what a schema cannot say is told here, all of it at once.
+//! The input matches its schema. Violations that a schema cannot express are reported here, all at once.
 
 use std::time::Duration;
 
@@ -13,26 +13,26 @@ use panpan_upstream::{Method, Outgoing, ParseError, RepeatSafety, Url};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-/// The methods a request may have.
+/// The supported methods.
 pub(super) const METHODS: &[&str] = &["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"];
-/// The methods that can be repeated, and need no key.
+/// The idempotent methods, which need no key.
 pub(super) const IDEMPOTENT_METHODS: &[&str] = &["GET", "HEAD", "OPTIONS", "PUT"];
-/// The ways a body is written.
+/// The encodings of a body.
 pub(super) const BODY_TYPES: &[&str] = &["json", "text", "form", "base64"];
-/// How long an answer is waited for when the input does not say.
+/// The default timeout.
 pub(super) const TIMEOUT_MS: u64 = 30_000;
-/// The shortest and the longest time an input may name.
+/// The shortest and the longest timeout.
 pub(super) const TIMEOUT_MS_LIMITS: (u64, u64) = (100, 300_000);
-/// The longest address, in characters.
+/// The longest URL, in characters.
 pub(super) const URL_LENGTH_LIMIT: usize = 8192;
-/// The most headers.
+/// The maximum number of headers.
 pub(super) const HEADERS_LIMIT: usize = 100;
-/// The most redirects that are followed.
+/// The maximum number of redirects.
 pub(super) const REDIRECTS_LIMIT: usize = 10;
-/// The longest body that is sent, in bytes.
+/// The largest request body, in bytes.
 pub(super) const REQUEST_BYTES_LIMIT: usize = 10 * 1024 * 1024;
 
-/// The header a key is handed on in.
+/// The header with the downstream key.
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 #[derive(Deserialize)]
@@ -58,16 +58,16 @@ enum BodyType {
     Base64,
 }
 
-/// The request an input asks for, or everything that is wrong with it.
+/// Builds the request, or fails with all violations.
 pub(super) fn outgoing(input: &Value, key: Option<String>) -> Result<Outgoing, Failure> {
     let input = Input::deserialize(input).map_err(|error| untyped(&error))?;
     let mut violations = Vec::new();
-    let url = address(&input, &mut violations);
+    let url = url(&input, &mut violations);
     let mut headers = headers(&input.headers, &mut violations);
     let body = body(&input, &mut headers, &mut violations);
     let method = Method::from_bytes(input.method.as_bytes()).map_err(|error| untyped(&error))?;
     let (Some(url), true) = (url, violations.is_empty()) else {
-        return Err(unusable(violations));
+        return Err(invalid(violations));
     };
     if let Some(Ok(key)) = key.map(HeaderValue::try_from)
         && !method.is_safe()
@@ -89,27 +89,27 @@ pub(super) fn outgoing(input: &Value, key: Option<String>) -> Result<Outgoing, F
     Ok(outgoing)
 }
 
-fn unusable(violations: Vec<Violation>) -> Failure {
+fn invalid(violations: Vec<Violation>) -> Failure {
     let first = violations.first();
-    let place = first.map_or("", |first| first.pointer.as_str());
+    let pointer = first.map_or("", |first| first.pointer.as_str());
     let reason = first.map_or("", |first| first.reason.as_str());
     Failure::new(codes::ERR_VALIDATION_FAILED)
-        .with_message(format!("the request cannot be sent: {place}: {reason}"))
+        .with_message(format!("the request cannot be sent: {pointer}: {reason}"))
         .with_violations(violations)
 }
 
-/// The address with the query added. What is wrong with it is not quoted: it may hold a password.
-fn address(input: &Input, violations: &mut Vec<Violation>) -> Option<Url> {
+/// The URL with the query. An invalid URL is not quoted, since it may contain a password.
+fn url(input: &Input, violations: &mut Vec<Violation>) -> Option<Url> {
     let mut url = match Url::parse(&input.url) {
         Ok(url) => url,
         Err(error) => {
-            let why = match error {
+            let problem = match error {
                 ParseError::RelativeUrlWithoutBase => {
-                    "it does not begin with http:// or https://".to_owned()
+                    "it does not start with http:// or https://".to_owned()
                 }
                 other => other.to_string(),
             };
-            let violation = Violation::value("/url", format!("is no address: {why}"));
+            let violation = Violation::value("/url", format!("is not a valid URL: {problem}"));
             violations.push(violation.expected("such as https://api.example.com/items"));
             return None;
         }
@@ -120,7 +120,7 @@ fn address(input: &Input, violations: &mut Vec<Violation>) -> Option<Url> {
     Some(url)
 }
 
-/// Adds pairs to the query of an address.
+/// Adds pairs to the query of a URL.
 fn pairs(members: &Map<String, Value>, at: &str, violations: &mut Vec<Violation>, url: &mut Url) {
     let mut query = url.query_pairs_mut();
     for (name, value) in members {
@@ -132,7 +132,7 @@ fn pairs(members: &Map<String, Value>, at: &str, violations: &mut Vec<Violation>
                 }
                 None => violations.push(Violation::value(
                     format!("{at}/{}", name.replace('~', "~0").replace('/', "~1")),
-                    "is neither a text, a number, true or false, nor a list of these",
+                    "is not a string, number or boolean, or a list of these",
                 )),
             }
         }
@@ -165,22 +165,25 @@ fn headers(members: &Map<String, Value>, violations: &mut Vec<Violation>) -> Hea
 }
 
 fn header(name: &str, value: &Value) -> Result<(HeaderName, HeaderValue), &'static str> {
-    let name = HeaderName::try_from(name).map_err(|_| "is no name of a header")?;
+    let name = HeaderName::try_from(name).map_err(|_| "is not a valid header name")?;
     if Outgoing::is_of_connection(&name) {
         return Err("belongs to the connection and cannot be set");
     }
     let value = value.as_str().and_then(|text| text.parse().ok());
-    Ok((name, value.ok_or("holds characters no header may")?))
+    Ok((
+        name,
+        value.ok_or("contains characters that are not allowed in a header")?,
+    ))
 }
 
-/// The bytes of the body. Its type is said in a header, unless the input says another.
+/// Encodes the body, and sets its content type unless the input does.
 fn body(
     input: &Input,
     headers: &mut HeaderMap,
     violations: &mut Vec<Violation>,
 ) -> Option<Vec<u8>> {
     let body = input.body.as_ref()?;
-    let (written, media_type) = match input.body_type.unwrap_or_else(|| usual(body)) {
+    let (encoded, media_type) = match input.body_type.unwrap_or_else(|| default_type(body)) {
         BodyType::Json => (Ok(body.to_string().into_bytes()), "application/json"),
         BodyType::Text => (text(body), "text/plain; charset=utf-8"),
         BodyType::Form => (form(body, violations), "application/x-www-form-urlencoded"),
@@ -189,11 +192,11 @@ fn body(
     headers
         .entry(CONTENT_TYPE)
         .or_insert(HeaderValue::from_static(media_type));
-    let written = written.and_then(|bytes| {
+    let encoded = encoded.and_then(|bytes| {
         let fits = bytes.len() <= REQUEST_BYTES_LIMIT;
-        fits.then_some(bytes).ok_or("is longer than 10 MiB")
+        fits.then_some(bytes).ok_or("is larger than 10 MiB")
     });
-    match written {
+    match encoded {
         Ok(bytes) => Some(bytes),
         Err(reason) => {
             violations.push(Violation::value("/body", reason));
@@ -202,7 +205,7 @@ fn body(
     }
 }
 
-fn usual(body: &Value) -> BodyType {
+fn default_type(body: &Value) -> BodyType {
     if body.is_string() {
         BodyType::Text
     } else {
@@ -211,18 +214,20 @@ fn usual(body: &Value) -> BodyType {
 }
 
 fn text(body: &Value) -> Result<Vec<u8>, &'static str> {
-    let text = body.as_str().ok_or("is no text")?;
+    let text = body.as_str().ok_or("is not a string")?;
     Ok(text.as_bytes().to_vec())
 }
 
 fn decoded(body: &Value) -> Result<Vec<u8>, &'static str> {
-    let text = body.as_str().ok_or("is no text")?;
-    BASE64_STANDARD.decode(text).map_err(|_| "is no base64")
+    let text = body.as_str().ok_or("is not a string")?;
+    BASE64_STANDARD
+        .decode(text)
+        .map_err(|_| "is not valid base64")
 }
 
-/// A form is written as a query is.
+/// Encodes a form like a query.
 fn form(body: &Value, violations: &mut Vec<Violation>) -> Result<Vec<u8>, &'static str> {
-    let members = body.as_object().ok_or("is no object")?;
+    let members = body.as_object().ok_or("is not an object")?;
     let mut url = Url::parse("http://form.example/").expect("the address is well formed");
     pairs(members, "/body", violations, &mut url);
     Ok(url.query().unwrap_or_default().as_bytes().to_vec())
@@ -247,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_is_written_as_the_input_says() {
+    fn a_body_is_encoded_according_to_its_type() {
         for (input, kind, body) in [
             (
                 json!({"body": {"a": [1, null]}}),
@@ -288,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn the_query_is_added_to_the_address() {
+    fn the_query_is_added_to_the_url() {
         let input = json!({
             "method": "GET",
             "url": "https://api.example.com/a?x=1#part",
@@ -302,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_handed_on_with_writes_and_never_over_one_of_the_input() {
+    fn a_key_is_sent_with_writes_unless_the_input_has_a_key_header() {
         for (method, headers, sent) in [
             ("POST", json!({}), Some("derived")),
             ("DELETE", json!({}), Some("derived")),
@@ -317,15 +322,15 @@ mod tests {
     }
 
     #[test]
-    fn an_address_without_a_scheme_is_told_what_it_lacks() {
+    fn the_violation_for_a_url_without_a_scheme_names_the_scheme() {
         let input = json!({"method": "GET", "url": "api.example.com/items"});
         let failure = outgoing(&input, None).unwrap_err();
-        let reason = "is no address: it does not begin with http:// or https://";
+        let reason = "is not a valid URL: it does not start with http:// or https://";
         assert_eq!(failure.violations()[0].reason, reason);
     }
 
     #[test]
-    fn everything_that_is_wrong_is_told_at_once() {
+    fn all_violations_are_reported_at_once() {
         let input = json!({
             "method": "POST",
             "url": "http://me:hunter2@",
@@ -354,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_has_a_limit_and_both_sides_of_it_are_known() {
+    fn the_size_of_a_body_is_limited_and_its_type_is_checked() {
         let fits = |length: usize| body_of(json!({"body": "a".repeat(length)})).is_ok();
         assert!(fits(REQUEST_BYTES_LIMIT));
         assert!(!fits(REQUEST_BYTES_LIMIT + 1));

@@ -1,4 +1,4 @@
-//! `http/call` as a gateway calls it, against servers that say what they are told.
+//! `http/call`, called through a dispatcher, against scripted servers.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -15,10 +15,10 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-/// Knows no name.
-struct Nowhere;
+/// Resolves no name.
+struct NoNames;
 
-impl Lookup for Nowhere {
+impl Lookup for NoNames {
     fn lookup(&self, _: String) -> LookupFuture {
         let unknown = Err(io::ErrorKind::NotFound.into());
         Box::pin(std::future::ready(unknown))
@@ -28,7 +28,7 @@ impl Lookup for Nowhere {
 fn dispatcher() -> (Dispatcher, Arc<Notes>) {
     let client = Client::new(ClientSettings {
         allowed: Allowed::parse(["127.0.0.1"]).unwrap(),
-        lookup: Arc::new(Nowhere),
+        lookup: Arc::new(NoNames),
         ..ClientSettings::default()
     });
     let registry = super::http_call(Registry::builder(), client.unwrap());
@@ -42,32 +42,31 @@ fn dispatcher() -> (Dispatcher, Arc<Notes>) {
 
 async fn call(input: Value) -> Result<Value, Redacted> {
     let (dispatcher, notes) = dispatcher();
-    let answer = ask(&dispatcher, input).await;
+    let answer = dispatch(&dispatcher, input).await;
     assert_eq!(notes.causes(), [""; 0]);
     answer
 }
 
-async fn ask(dispatcher: &Dispatcher, input: Value) -> Result<Value, Redacted> {
+async fn dispatch(dispatcher: &Dispatcher, input: Value) -> Result<Value, Redacted> {
     let request = CallRequest::from_wire("http/call", input);
     dispatcher.dispatch(request).await.into_value()
 }
 
-/// A server that gives these answers, each to a connection of its own, and then is gone; tells what it
-/// was asked.
-async fn server(answers: Vec<String>) -> (String, JoinHandle<Vec<String>>) {
+/// A server that sends each of these responses on its own connection, then closes; returns the requests.
+async fn server(responses: Vec<String>) -> (String, JoinHandle<Vec<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/a", listener.local_addr().unwrap());
     let served = tokio::spawn(async move {
-        let mut asked = Vec::new();
-        for answer in answers {
+        let mut requests = Vec::new();
+        for response in responses {
             let (mut stream, _) = listener.accept().await.unwrap();
             let mut request = [0; 4096];
             let length = stream.read(&mut request).await.unwrap();
-            asked.push(String::from_utf8_lossy(&request[..length]).into_owned());
-            stream.write_all(answer.as_bytes()).await.unwrap();
+            requests.push(String::from_utf8_lossy(&request[..length]).into_owned());
+            stream.write_all(response.as_bytes()).await.unwrap();
             stream.shutdown().await.unwrap();
         }
-        asked
+        requests
     });
     (url, served)
 }
@@ -79,19 +78,19 @@ fn http(status: u16, headers: &str, body: &str) -> String {
     )
 }
 
-/// A call that is made once.
+/// A call without retries.
 fn once(method: &str, url: &str) -> Value {
     json!({"method": method, "url": url, "retry": {"max_retries": 0}})
 }
 
 #[tokio::test]
-async fn the_answer_comes_back_with_everything_about_it() {
-    let says = http(
+async fn the_output_describes_the_whole_response() {
+    let response = http(
         201,
         "content-type: application/json\r\nx-a: 1\r\nx-a: 2\r\n",
         r#"{"a": 1}"#,
     );
-    let (url, served) = server(vec![says]).await;
+    let (url, served) = server(vec![response]).await;
     let output = call(json!({
         "method": "PUT",
         "url": url,
@@ -121,7 +120,7 @@ async fn the_answer_comes_back_with_everything_about_it() {
 }
 
 #[tokio::test]
-async fn bodies_are_what_they_are_and_not_what_they_claim_to_be() {
+async fn a_body_that_is_not_json_is_returned_as_text() {
     for (headers, body, body_type, expected) in [
         (
             "content-type: application/problem+json\r\n",
@@ -163,7 +162,7 @@ async fn every_status_has_its_code() {
         (504, "ERR_HTTP_504_GATEWAY_TIMEOUT"),
         (599, "ERR_HTTP_599"),
     ] {
-        // A refusal that says when to come back has another code.
+        // A 4xx response with Retry-After has another code.
         let is_final = (400..429).contains(&status) && status != 408;
         let headers = if is_final { "" } else { "retry-after: 7\r\n" };
         let (url, _) = server(vec![http(status, headers, "said")]).await;
@@ -184,7 +183,7 @@ async fn every_status_has_its_code() {
 }
 
 #[tokio::test]
-async fn what_only_reads_leaves_nothing_behind() {
+async fn a_failed_safe_request_has_no_effect() {
     for (method, effect) in [
         ("GET", Effect::None),
         ("OPTIONS", Effect::None),
@@ -197,17 +196,17 @@ async fn what_only_reads_leaves_nothing_behind() {
 }
 
 #[tokio::test]
-async fn every_way_the_network_fails_has_its_code() {
+async fn every_transport_failure_has_its_code() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let nobody = format!("http://{}/", listener.local_addr().unwrap());
+    let refusing = format!("http://{}/", listener.local_addr().unwrap());
     drop(listener);
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let silence = format!("http://{}/", silent.local_addr().unwrap());
+    let silent_url = format!("http://{}/", silent.local_addr().unwrap());
     let (cut, _) = server(vec![String::new()]).await;
     let (plain, _) = server(vec![http(200, "", "")]).await;
     for (url, code) in [
-        (nobody, "ERR_CONNECTION_REFUSED"),
-        (silence, "ERR_TIMEOUT"),
+        (refusing, "ERR_CONNECTION_REFUSED"),
+        (silent_url, "ERR_TIMEOUT"),
         ("http://nowhere.example/".to_owned(), "ERR_DNS_FAILURE"),
         (plain.replace("http:", "https:"), "ERR_SSL_ERROR"),
         (cut, "ERR_SOCKET_ERROR"),
@@ -241,7 +240,7 @@ async fn every_way_the_network_fails_has_its_code() {
 }
 
 #[tokio::test]
-async fn a_body_is_quoted_up_to_its_limit_and_no_token_is_cut_in_two() {
+async fn the_excerpt_of_a_body_is_limited_and_ends_before_a_truncated_token() {
     let quoted = async |body: String| {
         let (url, _) = server(vec![http(404, "", &body)]).await;
         let failure = call(once("GET", &url)).await.unwrap_err();
@@ -258,22 +257,22 @@ async fn a_body_is_quoted_up_to_its_limit_and_no_token_is_cut_in_two() {
 }
 
 #[tokio::test]
-async fn nothing_forbidden_is_asked() {
+async fn forbidden_addresses_are_blocked() {
     let forbidden = include_str!("../../../upstream/tests/data/blocked-urls.json");
     let forbidden: BTreeMap<String, String> = serde_json::from_str(forbidden).unwrap();
     let (dispatcher, _) = dispatcher();
-    for (form, why) in forbidden {
-        if why == "loopback" || form.contains("@127.0.0.1") {
-            continue; // The tests are allowed to ask themselves.
+    for (form, reason) in forbidden {
+        if reason == "loopback" || form.contains("@127.0.0.1") {
+            continue; // The test client allows loopback.
         }
-        let failure = ask(&dispatcher, once("PUT", &form)).await.unwrap_err();
+        let failure = dispatch(&dispatcher, once("PUT", &form)).await.unwrap_err();
         assert_eq!(failure.code().as_str(), "ERR_BLOCKED_HOST", "{form}");
-        assert_eq!(failure.details().unwrap()["reason"], why, "{form}");
+        assert_eq!(failure.details().unwrap()["reason"], reason, "{form}");
     }
 }
 
 #[tokio::test]
-async fn writes_that_cannot_be_repeated_need_a_key() {
+async fn methods_that_are_not_idempotent_need_a_key() {
     for (method, needs) in [
         ("GET", false),
         ("HEAD", false),
@@ -296,7 +295,7 @@ async fn writes_that_cannot_be_repeated_need_a_key() {
 }
 
 #[tokio::test]
-async fn a_key_counts_wherever_it_stands_and_the_work_is_done_once() {
+async fn a_key_of_the_call_and_a_key_in_the_input_are_the_same() {
     let (dispatcher, _) = dispatcher();
     let (url, served) = server(vec![http(200, "", "done")]).await;
     let with_key = |key: &str| {
@@ -314,21 +313,21 @@ async fn a_key_counts_wherever_it_stands_and_the_work_is_done_once() {
         let output = dispatcher.dispatch(request).await.into_value().unwrap();
         assert_eq!(output["body"], "done");
     }
-    let asked = served.await.unwrap();
-    assert_eq!(asked.len(), 1);
-    let sent = asked[0].split("idempotency-key: ").nth(1).unwrap();
+    let requests = served.await.unwrap();
+    assert_eq!(requests.len(), 1);
+    let sent = requests[0].split("idempotency-key: ").nth(1).unwrap();
     assert!(
         !sent.starts_with("order-7"),
-        "the caller's own key is not shown"
+        "the key of the caller is not sent"
     );
     for (input, reason) in [
         (
             with_key("order-8"),
-            "the call carries another idempotency key",
+            "the call already has a different idempotency key",
         ),
         (
             with_key(""),
-            "the idempotency key is empty; leave it out, or name the piece of work",
+            "the idempotency key is empty; omit it, or give it a value",
         ),
     ] {
         let request = CallRequest::from_wire("http/call", input).keyed(key());
@@ -340,7 +339,7 @@ async fn a_key_counts_wherever_it_stands_and_the_work_is_done_once() {
 }
 
 #[tokio::test]
-async fn a_key_among_the_headers_is_that_of_the_call_or_refused() {
+async fn a_key_header_in_the_input_has_to_match_the_key_of_the_call() {
     for (header, key, is_refused) in [
         ("zz", Some("h3"), true),
         ("\"zz\"", Some("h3"), true),
@@ -367,28 +366,28 @@ async fn a_key_among_the_headers_is_that_of_the_call_or_refused() {
     }
 }
 
-/// A connection that is closed without a word.
+/// A connection that is closed without a response.
 fn lost() -> String {
     String::new()
 }
 
 #[tokio::test]
-async fn a_keyed_write_is_sent_again_whatever_became_of_its_answer() {
+async fn a_keyed_write_is_retried_with_the_same_key() {
     for first in [lost(), http(500, "", "")] {
         let (url, served) = server(vec![first, http(200, "", "done")]).await;
         let mut input = json!({"method": "POST", "url": url, "body": "x", "idempotency_key": "k"});
         input["retry"] = json!({"max_retries": 5, "initial_delay_ms": 0});
         let output = call(input).await.unwrap();
         assert_eq!(output["body"], "done");
-        let asked = served.await.unwrap();
-        let key = |asked: &String| asked.split("idempotency-key: ").nth(1).map(str::to_owned);
-        let keys: Vec<_> = asked.iter().map(key).collect();
-        assert!(keys[0].is_some() && keys[0] == keys[1], "{asked:?}");
+        let requests = served.await.unwrap();
+        let key = |it: &String| it.split("idempotency-key: ").nth(1).map(str::to_owned);
+        let keys: Vec<_> = requests.iter().map(key).collect();
+        assert!(keys[0].is_some() && keys[0] == keys[1], "{requests:?}");
     }
 }
 
 #[tokio::test]
-async fn a_keyed_write_that_is_never_answered_says_so_and_may_be_repeated_under_its_key() {
+async fn a_keyed_write_without_a_response_may_be_repeated_with_its_key() {
     let (url, served) = server(vec![lost(), lost()]).await;
     let mut input = json!({"method": "POST", "url": url, "body": "x", "idempotency_key": "k"});
     input["retry"] = json!({"max_retries": 1, "initial_delay_ms": 0});
@@ -420,7 +419,7 @@ async fn retries_follow_the_settings_of_the_call() {
 }
 
 #[tokio::test]
-async fn a_server_that_says_not_to_ask_again_is_not_asked_again() {
+async fn a_server_that_forbids_retries_is_not_retried() {
     let (url, served) = server(vec![http(503, "x-should-retry: false\r\n", "")]).await;
     let failure = call(json!({"method": "GET", "url": url}))
         .await
@@ -441,19 +440,19 @@ fn many_headers(count: usize) -> Value {
 }
 
 #[tokio::test]
-async fn what_does_not_fit_is_refused_and_both_sides_of_every_limit_are_known() {
+async fn values_beyond_their_limits_are_refused() {
     let invalid = async |member: &str, value: Value| {
         let mut input = once("GET", "http://10.0.0.1/");
         input[member] = value;
         let failure = call(input).await.unwrap_err();
         match failure.code().as_str() {
             "INVALID_INPUT" => true,
-            // It went as far as the guard.
+            // The input was valid; the guard refused the host.
             "ERR_BLOCKED_HOST" => false,
             other => panic!("{other}"),
         }
     };
-    for (member, fits, does_not) in [
+    for (member, valid, beyond) in [
         ("url", long_url(8192), long_url(8193)),
         ("headers", many_headers(100), many_headers(101)),
         ("timeout_ms", json!(100), json!(99)),
@@ -478,21 +477,18 @@ async fn what_does_not_fit_is_refused_and_both_sides_of_every_limit_are_known() 
         ("method", json!("OPTIONS"), json!("TRACE")),
         ("query", json!({"a": [1]}), json!({"a": {}})),
     ] {
-        assert!(!invalid(member, fits.clone()).await, "{member}: {fits}");
-        assert!(
-            invalid(member, does_not.clone()).await,
-            "{member}: {does_not}"
-        );
+        assert!(!invalid(member, valid.clone()).await, "{member}: {valid}");
+        assert!(invalid(member, beyond.clone()).await, "{member}: {beyond}");
     }
 }
 
 #[tokio::test]
-async fn a_code_of_the_protocol_does_not_come_through_from_behind() {
+async fn protocol_codes_and_unknown_codes_of_an_upstream_are_replaced() {
     let body = r#"{"code": "NOT_FOUND", "message": "no such operation", "retryable": false, "panpan": {}}"#;
     let own = r#"{"code": "OUT_OF_STOCK", "message": "none left", "retryable": false, "panpan": {"category": "CLIENT_ERROR"}}"#;
     let known =
         r#"{"code": "ERR_RESOURCE_BUSY", "message": "held", "retryable": true, "panpan": {}}"#;
-    for (status, body, code, behind) in [
+    for (status, body, code, original) in [
         (404, body, "ERR_HTTP_404_NOT_FOUND", Some("NOT_FOUND")),
         (409, own, "ERR_HTTP_409_CONFLICT", Some("OUT_OF_STOCK")),
         (503, known, "ERR_RESOURCE_BUSY", None),
@@ -501,12 +497,12 @@ async fn a_code_of_the_protocol_does_not_come_through_from_behind() {
         let failure = call(once("GET", &url)).await.unwrap_err();
         assert_eq!(failure.code().as_str(), code);
         let upstream = failure.upstream().and_then(|it| it.code.as_deref());
-        assert_eq!(upstream, behind);
+        assert_eq!(upstream, original);
     }
 }
 
 #[tokio::test]
-async fn nothing_secret_of_the_input_is_in_a_failure() {
+async fn secrets_of_the_input_are_redacted_in_a_failure() {
     let (url, _) = server(vec![http(500, "", "you sent Bearer hunter2hunter2")]).await;
     let mut input = once("GET", &format!("{url}?api_key=hunter2hunter2"));
     input["headers"] = json!({"Authorization": "Bearer hunter2hunter2"});

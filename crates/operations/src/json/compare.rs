@@ -1,6 +1,6 @@
-//! Comparing the items of a list: which of them meet a condition, and in what order they come.
+//! Compares the items of a list, for filtering and sorting.
 //!
-//! Values of different types are not compared: the transformation fails and names the item.
+//! Values of different types cannot be compared: the transformation fails and names the item.
 
 use std::cmp::Ordering;
 
@@ -11,19 +11,19 @@ use serde_json::{Number, Value};
 use super::path::Path;
 use super::problem::Problem;
 
-/// What of an item is compared.
+/// The part of an item that is compared.
 #[derive(Debug)]
 pub(super) enum Field {
     /// The item itself.
     Whole,
     /// One of its members.
     Member(String),
-    /// What a path that starts at the item leads to.
+    /// The value that a path from the item selects.
     Path(Path),
 }
 
 impl Field {
-    /// Reads a parameter: a path that selects one value when it starts with `$`, else a member's name.
+    /// Reads a parameter: a singular path if it starts with `$`, otherwise the name of a member.
     pub(super) fn read(
         text: &str,
         pointer: &'static str,
@@ -60,7 +60,7 @@ impl Field {
     }
 }
 
-/// How the field of an item is held against a value.
+/// How the field of an item is compared with a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operator {
     Equal,
@@ -72,7 +72,7 @@ pub(super) enum Operator {
     Exists,
 }
 
-/// The words for operators; the first is meant where none is given.
+/// The operators by name; the first is the default.
 pub(super) const OPERATORS: [(&str, Operator); 10] = [
     ("eq", Operator::Equal),
     ("ne", Operator::NotEqual),
@@ -86,7 +86,7 @@ pub(super) const OPERATORS: [(&str, Operator); 10] = [
     ("exists", Operator::Exists),
 ];
 
-/// A condition an item meets or does not.
+/// The condition of a filter.
 #[derive(Debug)]
 pub(super) struct Condition<'a> {
     pub(super) field: Field,
@@ -95,11 +95,11 @@ pub(super) struct Condition<'a> {
 }
 
 impl Condition<'_> {
-    /// Whether an item meets it. An absent field is unequal to everything.
+    /// Whether an item meets it. A missing field is unequal to everything.
     pub(super) fn is_met(&self, index: usize, item: &Value) -> Result<bool, Problem> {
         let found = self.field.of(item);
         if self.operator == Operator::Exists {
-            // Only `false` asks for what is absent.
+            // With `false`, the field has to be missing.
             return Ok(found.is_some() == (*self.value != Value::Bool(false)));
         }
         let Some(found) = found else {
@@ -108,8 +108,8 @@ impl Condition<'_> {
         let met = match self.operator {
             Operator::Equal => Some(equal(found, self.value)),
             Operator::NotEqual => Some(!equal(found, self.value)),
-            Operator::Ordered(wanted, or_equal) => order(found, self.value)
-                .map(|order| order == wanted || or_equal && order == Ordering::Equal),
+            Operator::Ordered(expected, or_equal) => order(found, self.value)
+                .map(|order| order == expected || or_equal && order == Ordering::Equal),
             Operator::Contains => contains(found, self.value),
             Operator::StartsWith => {
                 texts(found, self.value).map(|(text, start)| text.starts_with(start))
@@ -137,7 +137,7 @@ fn texts<'v>(found: &'v Value, value: &'v Value) -> Option<(&'v str, &'v str)> {
     Some((found.as_str()?, value.as_str()?))
 }
 
-/// The items in order; those without the field, or with null there, come last and stay as they were.
+/// Sorts the items; those where the field is missing or null come last, in their original order.
 pub(super) fn sorted(
     items: &[Value],
     field: &Field,
@@ -161,7 +161,7 @@ pub(super) fn sorted(
     keyed.sort_by(|(left, _), (right, _)| match (left, right) {
         (Some(left), Some(right)) if descending => in_order(right, left),
         (Some(left), Some(right)) => in_order(left, right),
-        // Some comes before none.
+        // Items with the field come first.
         (left, right) => right.is_some().cmp(&left.is_some()),
     });
     Ok(keyed.into_iter().map(|(_, item)| item.clone()).collect())
@@ -188,7 +188,7 @@ fn equal(left: &Value, right: &Value) -> bool {
     }
 }
 
-/// Exact, whether they were written as whole numbers or not: sorting needs one order for all of them.
+/// Compares integers and floats exactly: sorting needs a total order.
 fn numbers(left: &Number, right: &Number) -> Ordering {
     match (whole(left), whole(right)) {
         (Some(left), Some(right)) => left.cmp(&right),
@@ -211,7 +211,7 @@ fn fraction(number: &Number) -> f64 {
 }
 
 fn against(whole: i128, float: f64) -> Ordering {
-    // Casting stops at the ends of i128, which are beyond every whole number of JSON.
+    // The cast saturates at the limits of i128, which are beyond every integer of JSON.
     let rest = float.fract().partial_cmp(&0.0).unwrap_or(Ordering::Equal);
     whole.cmp(&(float.trunc() as i128)).then(rest.reverse())
 }
@@ -223,7 +223,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_compared_exactly_however_they_are_written() {
+    fn integers_and_floats_are_compared_exactly() {
         let check = |left: Value, right: Value, expected: Ordering| {
             assert_eq!(order(&left, &right), Some(expected), "{left} {right}");
             assert_eq!(

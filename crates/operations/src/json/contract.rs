@@ -1,4 +1,4 @@
-//! The contract of `json/transform`: what it takes, what it gives, and how it fails.
+//! The contract of `json/transform`: its input, its output and its failures.
 
 use panpan_contract::operation::{OperationName, OperationSpec, OperationType};
 use panpan_failure::classify::JsonFailure;
@@ -10,10 +10,10 @@ use super::document::{BYTES_LIMIT, DEPTH_LIMIT, ITEMS_LIMIT};
 use super::path::LENGTH_LIMIT;
 use super::transform::names;
 
-/// The most members that can be named at once.
+/// The maximum number of keys.
 const KEYS_LIMIT: usize = 1000;
 
-/// When each code is answered.
+/// When each code is returned.
 const FAILURES: [(JsonFailure, &str); 6] = [
     (
         JsonFailure::Invalid,
@@ -21,15 +21,15 @@ const FAILURES: [(JsonFailure, &str); 6] = [
     ),
     (
         JsonFailure::PathInvalid,
-        "path, or a path in another parameter, is missing or cannot be read",
+        "path, or a path in another parameter, is missing or invalid",
     ),
     (
         JsonFailure::SchemaMismatch,
-        "validate: the data does not fit the schema; the violations say where",
+        "validate: the data does not match the schema; see the violations",
     ),
     (
         JsonFailure::TransformFailed,
-        "the operation does not suit the data, or a parameter it needs is missing",
+        "the operation does not apply to the data, or a required parameter is missing",
     ),
     (JsonFailure::DepthExceeded, "the data is nested too deeply"),
     (
@@ -43,11 +43,11 @@ pub(super) fn spec() -> OperationSpec {
     let mut spec = OperationSpec::new(name, OperationType::Query);
     spec.title = Some("Transform JSON".to_owned());
     spec.description = Some(
-        "Takes JSON apart, changes its shape or checks it. extract: what a JSONPath (RFC 9535) selects, \
-         one value for a path of names and indexes, else a list. map: the same for every item, null \
-         where nothing is there. filter: the items that meet a condition. pick, omit: only these members, \
-         or all others. merge: the members of two objects. flatten: lists inside a list. sort: the items \
-         in order. validate: fails unless the data fits a JSON Schema."
+        "Extracts, changes or validates JSON. extract: the values that a JSONPath (RFC 9535) selects; one \
+         value for a path of names and indexes, otherwise a list. map: the same for every item, null if \
+         nothing is selected. filter: the items that meet a condition. pick, omit: only these members, or \
+         all others. merge: the members of two objects. flatten: nested lists as one list. sort: the items \
+         in order. validate: fails unless the data matches a JSON Schema."
             .to_owned(),
     );
     spec.deterministic = true;
@@ -66,7 +66,7 @@ fn input_schema() -> Value {
         "additionalProperties": false,
         "properties": {
             "data": {"description": format!(
-                "The JSON to work on; a string is read as JSON text. At most {BYTES_LIMIT} bytes, {DEPTH_LIMIT} levels and {ITEMS_LIMIT} items in a list."
+                "The JSON to transform; a string is parsed as JSON text. At most {BYTES_LIMIT} bytes, {DEPTH_LIMIT} levels and {ITEMS_LIMIT} items in a list."
             )},
             "operation": {"enum": names()},
             "path": {"type": "string", "description": "extract, map: a JSONPath, such as $.items[0].name or $..price."},
@@ -74,20 +74,20 @@ fn input_schema() -> Value {
                 "type": "array",
                 "items": {"type": "string"},
                 "maxItems": KEYS_LIMIT,
-                "description": "pick, omit: names of members; one that is absent is passed over.",
+                "description": "pick, omit: names of members; missing members are ignored.",
             },
             "condition": {
                 "type": "object",
                 "required": ["field"],
                 "additionalProperties": false,
-                "description": "filter: what an item has to meet.",
+                "description": "filter: the condition that an item has to meet.",
                 "properties": {
-                    "field": text(LENGTH_LIMIT, "A member's name, or a path that starts with $ at the item."),
+                    "field": text(LENGTH_LIMIT, "The name of a member, or a path that starts with $ at the item."),
                     "operator": {"enum": OPERATORS.map(|(word, _)| word), "default": OPERATORS[0].0},
-                    "value": {"description": "What the field is compared with; for exists, false asks for items without it."},
+                    "value": {"description": "The value to compare with; for exists, false selects items without the field."},
                 },
             },
-            "merge_with": {"type": "object", "description": "merge: the members that are added, or take the place of others."},
+            "merge_with": {"type": "object", "description": "merge: the members to add or replace."},
             "depth": {
                 "type": "integer",
                 "minimum": 1,
@@ -95,9 +95,9 @@ fn input_schema() -> Value {
                 "default": 1,
                 "description": "flatten: how many levels of lists.",
             },
-            "sort_key": text(LENGTH_LIMIT, "sort: a member's name, or a path that starts with $ at the item; the item itself if left out. Items without it come last."),
+            "sort_key": text(LENGTH_LIMIT, "sort: the name of a member, or a path that starts with $ at the item; by default the item itself. Items without it come last."),
             "sort_order": {"enum": ["asc", "desc"], "default": "asc"},
-            "schema": {"type": ["object", "boolean"], "description": "validate: a JSON Schema. References inside it are followed, others are refused."},
+            "schema": {"type": ["object", "boolean"], "description": "validate: a JSON Schema. Only references inside the schema are allowed."},
         },
     })
 }
@@ -107,12 +107,12 @@ fn output_schema() -> Value {
         "type": "object",
         "required": ["result", "result_hash", "operation", "input_size", "output_size"],
         "properties": {
-            "result": {"description": "What came out; for validate, the data."},
+            "result": {"description": "The result; for validate, the data."},
             "result_hash": {"type": "string", "pattern": "^[0-9a-f]{64}$", "description": "SHA-256 of the result as canonical JSON (RFC 8785)."},
             "operation": {"enum": names()},
             "input_size": {"type": "integer", "description": "In bytes of JSON."},
             "output_size": {"type": "integer", "description": "In bytes of canonical JSON."},
-            "form": {"enum": ["value", "list"], "description": "extract: whether the result is the one value the path selects, or the list of all."},
+            "form": {"enum": ["value", "list"], "description": "extract: whether the result is one value or the list of all selected values."},
             "matches": {"type": "integer", "description": "extract: how many values the path selected."},
         },
     })

@@ -1,6 +1,4 @@
-//! A document that is to be transformed, read and measured: how large, how deep, how long its lists are.
-//!
-//! Does not know what is done with it.
+//! Reads a document and checks its limits: bytes, depth and items of a list.
 
 use std::borrow::Cow;
 use std::io;
@@ -11,33 +9,33 @@ use serde_json::Value;
 
 use super::problem::Problem;
 
-/// The largest document, in bytes of JSON; what comes out is held to the same.
+/// The largest document or result, in bytes of JSON.
 pub(super) const BYTES_LIMIT: usize = 10_485_760;
-/// How deep lists and objects may be nested.
+/// The maximum depth of lists and objects.
 pub(super) const DEPTH_LIMIT: usize = 100;
-/// The most items of one list.
+/// The maximum number of items of a list.
 pub(super) const ITEMS_LIMIT: usize = 100_000;
-/// So many bytes of text are as much work as one value.
+/// How many bytes of text count as one step of work.
 const BYTES_PER_STEP: usize = 16;
 
 /// A document within the limits.
 #[derive(Debug)]
 pub(super) struct Document<'a> {
     pub(super) value: Cow<'a, Value>,
-    /// In bytes, as it was given; what was given as a value counts as compact JSON.
+    /// The size as it was sent; of a value, the size of its compact JSON.
     pub(super) bytes: usize,
     pub(super) depth: usize,
-    /// How much work it is to look at everything once.
+    /// The work to visit everything once.
     pub(super) steps: usize,
 }
 
 impl<'a> Document<'a> {
     /// Reads a parameter: a value, or a string with JSON text.
-    pub(super) fn read(given: &'a Value, parameter: &'static str) -> Result<Self, Problem> {
-        let text = given.as_str();
+    pub(super) fn read(argument: &'a Value, parameter: &'static str) -> Result<Self, Problem> {
+        let text = argument.as_str();
         let value = match text {
             Some(text) => Cow::Owned(parsed(text, parameter)?),
-            None => Cow::Borrowed(given),
+            None => Cow::Borrowed(argument),
         };
         let measured = Measured::of(&value, parameter)?;
         let bytes = match text {
@@ -58,14 +56,14 @@ fn parsed(text: &str, parameter: &'static str) -> Result<Value, Problem> {
         .map_err(|error| Problem::Unreadable { parameter, error })
 }
 
-/// How many bytes of compact JSON a value takes; nothing when they are more than allowed.
+/// The size of a value as compact JSON; `None` if it exceeds the limit.
 pub(super) fn bytes_within(value: &Value, limit: usize) -> Option<usize> {
     let mut counter = Counter { left: limit };
     serde_json::to_writer(&mut counter, value).ok()?;
     Some(limit - counter.left)
 }
 
-/// Counts what is written, and refuses what is too much before it is made.
+/// A writer that counts bytes and fails beyond its limit.
 struct Counter {
     left: usize,
 }
@@ -91,48 +89,48 @@ struct Measured {
 impl Measured {
     fn of(value: &Value, parameter: &'static str) -> Result<Self, Problem> {
         let mut measured = Self::default();
-        let refused = measured.look(value, 0);
-        refused.map_or(Ok(measured), |refused| Err(refused.problem(parameter)))
+        let exceeded = measured.visit(value, 0);
+        exceeded.map_or(Ok(measured), |exceeded| Err(exceeded.problem(parameter)))
     }
 
-    /// Looks at a value inside so many others. Goes no deeper than is allowed, and so may call itself.
-    fn look(&mut self, value: &Value, inside: usize) -> Option<Refused> {
+    /// Visits a value at this depth. Recursion ends at the depth limit.
+    fn visit(&mut self, value: &Value, inside: usize) -> Option<Exceeded> {
         self.values += 1;
         let depth = inside + 1;
         let has_members = value.is_array() || value.is_object();
         if has_members && depth > DEPTH_LIMIT {
-            return Some(Refused::default());
+            return Some(Exceeded::default());
         }
         if has_members {
             self.depth = self.depth.max(depth);
         }
         match value {
-            Value::Array(items) if items.len() > ITEMS_LIMIT => Some(Refused {
+            Value::Array(items) if items.len() > ITEMS_LIMIT => Some(Exceeded {
                 items: Some(items.len()),
                 steps: Vec::new(),
             }),
             Value::Array(items) => items.iter().enumerate().find_map(|(index, item)| {
-                let refused = self.look(item, depth)?;
-                Some(refused.inside(index.to_string()))
+                let exceeded = self.visit(item, depth)?;
+                Some(exceeded.inside(index.to_string()))
             }),
             Value::Object(members) => members.iter().find_map(|(name, member)| {
-                let refused = self.look(member, depth)?;
-                Some(refused.inside(name.clone()))
+                let exceeded = self.visit(member, depth)?;
+                Some(exceeded.inside(name.clone()))
             }),
             _ => None,
         }
     }
 }
 
-/// Where a limit is broken: by a list that is too long, or by depth.
+/// An exceeded limit: the length of a list, or the depth.
 #[derive(Debug, Default)]
-struct Refused {
+struct Exceeded {
     items: Option<usize>,
-    /// From the inside to the outside.
+    /// The path from the inside to the outside.
     steps: Vec<String>,
 }
 
-impl Refused {
+impl Exceeded {
     fn inside(mut self, step: String) -> Self {
         self.steps.push(step);
         self

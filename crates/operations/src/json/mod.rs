@@ -1,14 +1,14 @@
-//! JSON: `json/transform` takes a document apart, changes its shape or checks it, without code.
+//! `json/transform`: extracts, changes or validates JSON.
 //!
-//! It reaches nothing outside and gives the same answer every time.
+//! It is pure: no I/O, and the same input gives the same output.
 
 mod compare;
 mod contract;
 mod document;
+mod members;
 mod path;
 mod problem;
 mod schema;
-mod shape;
 #[cfg(test)]
 mod tests;
 mod transform;

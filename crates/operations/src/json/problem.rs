@@ -1,6 +1,6 @@
-//! What can be wrong about a transformation, and the failure a caller sees for it.
+//! The problems of a transformation, and their failures.
 //!
-//! Every problem has a code of its own, a place in the input, and a way forward.
+//! Every problem has a code, a location in the input, and an action or an alternative.
 
 use panpan_failure::classify::JsonFailure;
 use panpan_failure::pointer::joined;
@@ -11,37 +11,37 @@ use serde_json::{Value, json};
 
 use super::document::{BYTES_LIMIT, DEPTH_LIMIT, ITEMS_LIMIT};
 
-/// Why a transformation has no result.
+/// Why a transformation failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Problem {
-    #[error("the text in {parameter} cannot be used: {error}")]
+    #[error("cannot read the text in {parameter}: {error}")]
     Unreadable {
         parameter: &'static str,
         error: ReadError,
     },
-    #[error("{parameter} takes more than {BYTES_LIMIT} bytes as JSON")]
+    #[error("{parameter} is larger than {BYTES_LIMIT} bytes as JSON")]
     TooLarge { parameter: &'static str },
-    #[error("the result would take more than {BYTES_LIMIT} bytes as JSON")]
+    #[error("the result would be larger than {BYTES_LIMIT} bytes as JSON")]
     ResultTooLarge,
-    #[error("the result would be a list of {items} items; at most {ITEMS_LIMIT} are given")]
+    #[error("the result would be a list of {items} items; the limit is {ITEMS_LIMIT}")]
     ResultTooLong { items: usize },
-    #[error("{pointer} is a list of {items} items; at most {ITEMS_LIMIT} are taken")]
+    #[error("{pointer} is a list of {items} items; the limit is {ITEMS_LIMIT}")]
     LongList { pointer: String, items: usize },
     #[error("{pointer} is nested more than {DEPTH_LIMIT} levels deep")]
     TooDeep { pointer: String },
     #[error("{operation} needs a path")]
     PathMissing { operation: &'static str },
-    #[error("{} is no usable path: {problem}", place(pointer))]
+    #[error("{} is not a valid path: {problem}", dotted(pointer))]
     Path {
         pointer: &'static str,
         path: String,
-        /// In characters from the start, where it is known.
+        /// In characters from the start, if known.
         position: Option<usize>,
         problem: String,
     },
     #[error(
-        "{} selects more than one value, and {operation} compares one per item",
-        place(pointer)
+        "{} can select more than one value, but {operation} compares one value per item",
+        dotted(pointer)
     )]
     PathNotSingular {
         pointer: &'static str,
@@ -54,17 +54,17 @@ pub(super) enum Problem {
         parameter: &'static str,
         example: Value,
     },
-    #[error("{operation} needs {expected} at {pointer}, and found {found}")]
+    #[error("{operation} needs {expected} at {pointer}, but found {found}")]
     WrongType {
         operation: &'static str,
         pointer: String,
         expected: &'static str,
         found: &'static str,
     },
-    #[error("the data has nothing at {path}; {there} is there, {what}")]
+    #[error("the data has no value at {path}; {there} is {what}")]
     NotFound {
         path: String,
-        /// The longest beginning of the path that leads to something.
+        /// The longest prefix of the path that selects a value.
         there: String,
         what: String,
     },
@@ -76,22 +76,22 @@ pub(super) enum Problem {
         right: &'static str,
     },
     #[error(
-        "{} asks for too much work on this data: up to {steps} steps, and {limit} are allowed",
-        place(pointer)
+        "{} needs up to {steps} steps on this data; the limit is {limit}",
+        dotted(pointer)
     )]
     TooMuchWork {
         pointer: &'static str,
         steps: u64,
         limit: u64,
     },
-    #[error("schema is no usable JSON Schema: {problem}")]
+    #[error("schema is not a valid JSON Schema: {problem}")]
     Schema { problem: String },
     #[error("{}", mismatch(.0))]
     Mismatch(Checked),
 }
 
 impl Problem {
-    /// The code it has.
+    /// Its code.
     pub(super) fn kind(&self) -> JsonFailure {
         match self {
             Problem::Unreadable { error, .. } => JsonFailure::from(error),
@@ -157,13 +157,13 @@ impl Problem {
         }
     }
 
-    /// What has to be done first, where the code alone does not say it well.
+    /// The action, if it is more specific than that of the code.
     fn action(&self) -> Option<&'static str> {
         match self {
-            Problem::NotFound { .. } => Some("Give a path that leads to something in the data"),
-            Problem::Missing { .. } => Some("Give the parameter that is missing"),
-            Problem::TooMuchWork { .. } => Some("Send less data, or ask for less"),
-            Problem::Schema { .. } => Some("Mend the schema"),
+            Problem::NotFound { .. } => Some("Use a path that exists in the data"),
+            Problem::Missing { .. } => Some("Add the missing parameter"),
+            Problem::TooMuchWork { .. } => Some("Send less data, or use a simpler path or schema"),
+            Problem::Schema { .. } => Some("Correct the schema"),
             Problem::PathNotSingular { .. } => {
                 Some("Write a path of names and indexes only, such as $.name or $.list[0]")
             }
@@ -171,7 +171,7 @@ impl Problem {
         }
     }
 
-    /// Other ways to the goal.
+    /// Alternatives for the caller.
     fn alternatives(&self) -> Vec<Alternative> {
         let one = |description: &str, example: Value| {
             vec![Alternative {
@@ -181,7 +181,7 @@ impl Problem {
         };
         match self {
             Problem::PathMissing { operation } => one(
-                "give a path",
+                "add a path",
                 json!({"operation": operation, "path": "$.items[0].name"}),
             ),
             Problem::Missing {
@@ -189,22 +189,22 @@ impl Problem {
                 parameter,
                 example,
             } => one(
-                &format!("give {parameter}"),
+                &format!("add {parameter}"),
                 json!({"operation": operation, *parameter: example}),
             ),
             Problem::NotFound { there, .. } => one(
-                "look at what is there",
+                "look at the data",
                 json!({"operation": "extract", "path": there}),
             ),
             Problem::ResultTooLarge | Problem::ResultTooLong { .. } => one(
-                "select less: name the members that are needed instead of everything below",
+                "select less: name the needed members instead of everything below",
                 json!({"operation": "extract", "path": "$.items[0:100].name"}),
             ),
             Problem::TooMuchWork { .. } => vec![Alternative::from(
-                "extract the part that matters first, then work on that",
+                "extract the relevant part first, then transform that",
             )],
             Problem::Mismatch(Checked { more: true, .. }) => vec![Alternative::from(
-                "extract a part of the data and validate that, to see more of what does not fit",
+                "extract a part of the data and validate that, to see more violations",
             )],
             Problem::Incomparable { .. } => vec![Alternative::from(
                 "filter out the items of the other type first, or compare another field",
@@ -251,8 +251,8 @@ impl From<Problem> for Failure {
     }
 }
 
-/// A parameter as people name it: `/condition/field` is `condition.field`.
-fn place(pointer: &str) -> String {
+/// A parameter in dotted form: `/condition/field` is `condition.field`.
+fn dotted(pointer: &str) -> String {
     pointer.trim_start_matches('/').replace('/', ".")
 }
 
@@ -264,7 +264,7 @@ fn mismatch(checked: &Checked) -> String {
         .collect();
     let more = if checked.more { " and more" } else { "" };
     format!(
-        "the data does not fit the schema at {}{more}",
+        "the data does not match the schema at {}{more}",
         pointers.join(", ")
     )
 }

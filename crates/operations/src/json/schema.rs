@@ -1,7 +1,7 @@
-//! Checking a document against a JSON Schema that came with the call.
+//! Validates a document against a JSON Schema that the caller sent.
 //!
-//! Such a schema may be made to cause work without end: by referring to itself, or by listing the same
-//! alternatives at every level. How much work it can be is known before it begins.
+//! Such a schema could cause unbounded work, by recursion or by repeating alternatives at every level. Its work
+//! is bounded before it is used.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,21 +13,21 @@ use super::problem::Problem;
 
 /// The largest schema, in bytes of JSON.
 pub(super) const SCHEMA_BYTES_LIMIT: usize = 256 * 1024;
-/// How many schemas may be at work inside each other.
+/// How many subschemas may be nested.
 const SCHEMA_NESTING_LIMIT: usize = 300;
-/// How many values a check may look at.
+/// How many values a check may visit.
 pub(super) const SCHEMA_WORK_LIMIT: u64 = 200_000_000;
-/// To find what is unevaluated, everything beside it is evaluated again at every level.
+/// `unevaluated*` evaluates its sibling keywords again at every level.
 const UNEVALUATED_WEIGHT: u64 = 50;
 
-/// Refuses data that does not fit a schema, and schemas that are none.
+/// Refuses invalid data and invalid schemas.
 pub(super) fn check(document: &Document<'_>, schema: &Value) -> Result<(), Problem> {
     if bytes_within(schema, SCHEMA_BYTES_LIMIT).is_none() {
         return Err(Problem::Schema {
-            problem: format!("it takes more than {SCHEMA_BYTES_LIMIT} bytes as JSON"),
+            problem: format!("it is larger than {SCHEMA_BYTES_LIMIT} bytes as JSON"),
         });
     }
-    // What is no part of the checks may be nested without end, too.
+    // Unused parts of the schema may be nested deeply, too.
     Document::read(schema, "schema")?;
     let mut walk = Walk::over(schema);
     let per_value = walk
@@ -52,12 +52,12 @@ pub(super) fn check(document: &Document<'_>, schema: &Value) -> Result<(), Probl
     Err(Problem::Mismatch(checked))
 }
 
-/// How often one value, and those it is in, can be held against a schema or a part of it.
+/// Computes how many subschemas apply to a value and its ancestors.
 struct Walk<'s> {
     root: &'s Value,
-    /// The place of a schema in memory, and how many levels of the data are below.
+    /// By the address of a schema and the number of levels of the data below.
     known: HashMap<(*const Value, usize), u64>,
-    /// Those that are being looked at.
+    /// The subschemas that are being computed.
     open: HashSet<(*const Value, usize)>,
 }
 
@@ -79,11 +79,11 @@ impl<'s> Walk<'s> {
             return Ok(*known);
         }
         if !self.open.insert(key) {
-            return Err("it refers to itself without looking deeper into the data".to_owned());
+            return Err("it refers to itself without descending into the data".to_owned());
         }
         if self.open.len() > SCHEMA_NESTING_LIMIT {
             let problem = format!(
-                "on this data, more than {SCHEMA_NESTING_LIMIT} of its parts are at work inside each other"
+                "on this data, more than {SCHEMA_NESTING_LIMIT} of its subschemas are nested"
             );
             return Err(problem);
         }
@@ -101,7 +101,7 @@ impl<'s> Walk<'s> {
         Ok(work)
     }
 
-    /// What looks at the same value.
+    /// The work of subschemas that apply to the same value.
     fn here(&mut self, keywords: &'s Map<String, Value>, levels: usize) -> Result<u64, String> {
         let mut work = 0_u64;
         for (keyword, value) in keywords {
@@ -111,7 +111,7 @@ impl<'s> Walk<'s> {
                     self.work(target, levels)?
                 }
                 ("$dynamicRef" | "$recursiveRef", _) => {
-                    return Err(format!("{keyword} is not followed; use $ref"));
+                    return Err(format!("{keyword} is not supported; use $ref"));
                 }
                 ("allOf" | "anyOf" | "oneOf", Value::Array(parts)) => self.sum(parts, levels)?,
                 ("not" | "if" | "then" | "else", part) => self.work(part, levels)?,
@@ -123,14 +123,17 @@ impl<'s> Walk<'s> {
             };
             work = work.saturating_add(more);
         }
-        let again = ["unevaluatedProperties", "unevaluatedItems"];
-        if again.iter().any(|keyword| keywords.contains_key(*keyword)) {
+        let reevaluating = ["unevaluatedProperties", "unevaluatedItems"];
+        if reevaluating
+            .iter()
+            .any(|keyword| keywords.contains_key(*keyword))
+        {
             work = work.saturating_mul(UNEVALUATED_WEIGHT);
         }
         Ok(work.saturating_add(1))
     }
 
-    /// What looks at the values inside. Of several members or items a value is only one.
+    /// The work of subschemas that apply to nested values. A value is only one of several members or items.
     fn below(&mut self, keywords: &'s Map<String, Value>, levels: usize) -> Result<u64, String> {
         let (mut members, mut items, mut others) = (0_u64, 0_u64, 0_u64);
         for (keyword, value) in keywords {
@@ -187,15 +190,15 @@ impl<'s> Walk<'s> {
         let pointer = fragment.filter(plain);
         let Some(pointer) = pointer else {
             return Err(format!(
-                "the reference {reference} is not followed; only plain pointers such as #/$defs/name are"
+                "the reference {reference} is not supported; use a plain pointer such as #/$defs/name"
             ));
         };
         let found = self.root.pointer(pointer);
-        found.ok_or_else(|| format!("the reference {reference} leads to nothing"))
+        found.ok_or_else(|| format!("the reference {reference} has no target"))
     }
 }
 
-/// Below another base, the same reference means something else.
+/// Below another base URI, the same reference has another target.
 fn refuse_bases(keywords: &Map<String, Value>) -> Result<(), String> {
     let base = ["$id", "id"]
         .into_iter()

@@ -1,4 +1,4 @@
-//! `json/transform` does what its contract says, called as a gateway calls it.
+//! `json/transform`, called through a dispatcher.
 
 mod failures;
 mod limits;
@@ -11,7 +11,7 @@ use panpan_runtime::{CallRequest, Dispatcher, Registry};
 use panpan_store::MemoryStore;
 use serde_json::{Value, json};
 
-/// Calls the operation; nothing may be noted as odd about it, such as an output unlike its schema.
+/// Calls the operation; the private log has to stay empty, so the output matches its schema.
 async fn transform(input: Value) -> Result<Value, Redacted> {
     let registry = super::json(Registry::builder()).build().unwrap();
     assert_eq!(registry.schema_problems(), []);
@@ -26,7 +26,7 @@ async fn transform(input: Value) -> Result<Value, Redacted> {
     answer.into_value()
 }
 
-/// The input of an operation: some data, and whatever else it needs.
+/// The input of an operation: its data and its other parameters.
 fn input(operation: &str, data: Value, others: Value) -> Value {
     let mut input = others;
     input["operation"] = operation.into();
@@ -35,7 +35,7 @@ fn input(operation: &str, data: Value, others: Value) -> Value {
 }
 
 #[tokio::test]
-async fn every_operation_gives_its_result() {
+async fn every_operation_returns_its_result() {
     let people = json!([
         {"name": "Ann", "age": 30, "tags": ["a", "b"]},
         {"name": "Bob", "age": 25.5, "tags": []},
@@ -297,7 +297,7 @@ async fn every_operation_gives_its_result() {
 }
 
 #[tokio::test]
-async fn the_path_alone_decides_whether_one_value_or_a_list_is_given() {
+async fn the_path_decides_whether_the_result_is_a_value_or_a_list() {
     for (path, form, matches, result) in [
         ("$.a", "value", 1, json!([1])),
         ("$['a'][0]", "value", 1, json!(1)),
@@ -313,7 +313,7 @@ async fn the_path_alone_decides_whether_one_value_or_a_list_is_given() {
 }
 
 #[tokio::test]
-async fn the_hash_is_that_of_the_canonical_form_and_sizes_are_bytes() {
+async fn the_hash_is_of_the_canonical_json_and_sizes_are_in_bytes() {
     for (data, hash, input_size, output_size) in [
         (json!({"z": 1, "a": 2, "m": 3}), "ebba85cfdc0a724b", 19, 19),
         (

@@ -1,4 +1,4 @@
-//! `json/transform` at work: its parameters, and which operation does what. Its contract is elsewhere.
+//! The operations of `json/transform` and their parameters. The contract is in `contract`.
 
 use std::collections::HashSet;
 use std::panic::resume_unwind;
@@ -12,13 +12,13 @@ use serde_json::{Value, json};
 
 use super::compare::{Condition, Field, OPERATORS, sorted};
 use super::document::{BYTES_LIMIT, DEPTH_LIMIT, Document, ITEMS_LIMIT, bytes_within};
+use super::members::{Members, flattened, merged};
 use super::path::Path;
 use super::problem::Problem;
 use super::schema::check;
-use super::shape::{Members, flattened, merged};
 
-/// What an operation does with a document.
-type Run = fn(&Given<'_>, &Document<'_>) -> Result<Done, Problem>;
+/// The function of an operation.
+type Run = fn(&Parameters<'_>, &Document<'_>) -> Result<Output, Problem>;
 
 /// The operations.
 const OPERATIONS: [(&str, Run); 9] = [
@@ -38,19 +38,19 @@ pub(super) fn names() -> [&'static str; OPERATIONS.len()] {
     OPERATIONS.map(|(name, _)| name)
 }
 
-/// Works beside the threads that serve calls: a large document takes a while.
+/// Runs on a blocking thread, because a large document takes a while.
 pub(super) async fn run(_: Context, input: Arc<Value>) -> Result<Value, Failure> {
     let work = tokio::task::spawn_blocking(move || transform(&input));
     match work.await {
-        Ok(done) => done.map_err(Failure::from),
-        Err(stopped) => match stopped.try_into_panic() {
+        Ok(output) => output.map_err(Failure::from),
+        Err(error) => match error.try_into_panic() {
             Ok(panic) => resume_unwind(panic),
-            Err(stopped) => Err(untyped(&stopped)),
+            Err(error) => Err(untyped(&error)),
         },
     }
 }
 
-/// The input has been held against its schema.
+/// Expects an input that matches its schema.
 fn transform(input: &Value) -> Result<Value, Problem> {
     let name = input["operation"].as_str().unwrap_or_default();
     let (operation, run) = OPERATIONS
@@ -58,33 +58,33 @@ fn transform(input: &Value) -> Result<Value, Problem> {
         .find(|(known, _)| *known == name)
         .expect("the schema lists the operations");
     let document = Document::read(&input["data"], "data")?;
-    let done = run(&Given { input, operation }, &document)?;
-    let output_size = canonical_json(&done.result).len();
+    let transformed = run(&Parameters { input, operation }, &document)?;
+    let output_size = canonical_json(&transformed.result).len();
     if output_size > BYTES_LIMIT {
         return Err(Problem::ResultTooLarge);
     }
     let mut output = json!({
-        "result_hash": hex(&digest(&done.result)),
+        "result_hash": hex(&digest(&transformed.result)),
         "operation": operation,
         "input_size": document.bytes,
         "output_size": output_size,
     });
-    if let Some((form, matches)) = done.selected {
+    if let Some((form, matches)) = transformed.selected {
         output["form"] = form.into();
         output["matches"] = matches.into();
     }
-    output["result"] = done.result;
+    output["result"] = transformed.result;
     Ok(output)
 }
 
-/// What came out.
-struct Done {
+/// The result of an operation.
+struct Output {
     result: Value,
-    /// For a path: in which form, and how much it selected.
+    /// For a path: the form of the result, and the number of selected values.
     selected: Option<(&'static str, usize)>,
 }
 
-impl From<Value> for Done {
+impl From<Value> for Output {
     fn from(result: Value) -> Self {
         Self {
             result,
@@ -94,20 +94,20 @@ impl From<Value> for Done {
 }
 
 /// The parameters of an operation.
-struct Given<'a> {
+struct Parameters<'a> {
     input: &'a Value,
     operation: &'static str,
 }
 
-impl<'a> Given<'a> {
+impl<'a> Parameters<'a> {
     fn path(&self) -> Result<Path, Problem> {
         let operation = self.operation;
         let path = self.input.get("path").and_then(Value::as_str);
         Path::read(path.ok_or(Problem::PathMissing { operation })?, "/path")
     }
 
-    /// A parameter the operation cannot do without.
-    fn needed(&self, parameter: &'static str, example: Value) -> Result<&'a Value, Problem> {
+    /// A required parameter.
+    fn required(&self, parameter: &'static str, example: Value) -> Result<&'a Value, Problem> {
         self.input.get(parameter).ok_or(Problem::Missing {
             operation: self.operation,
             parameter,
@@ -122,7 +122,7 @@ impl<'a> Given<'a> {
 
     fn keys(&self) -> Result<HashSet<&'a str>, Problem> {
         let example = || json!(["id", "name"]);
-        let keys = self.needed("keys", example())?.as_array();
+        let keys = self.required("keys", example())?.as_array();
         let keys: HashSet<&str> = keys
             .into_iter()
             .flatten()
@@ -140,7 +140,7 @@ impl<'a> Given<'a> {
 
     fn condition(&self) -> Result<Condition<'a>, Problem> {
         let example = json!({"field": "status", "operator": "eq", "value": "open"});
-        let condition = self.needed("condition", example)?;
+        let condition = self.required("condition", example)?;
         let text = |name: &str| condition.get(name).and_then(Value::as_str);
         let field = Field::read(
             text("field").unwrap_or_default(),
@@ -167,38 +167,41 @@ impl<'a> Given<'a> {
     }
 }
 
-fn extract(given: &Given<'_>, document: &Document<'_>) -> Result<Done, Problem> {
-    let path = given.path()?;
-    path.affordable(document)?;
-    let mut room = Room::default();
-    let done = path.select([&*document.value], |found| {
+fn extract(parameters: &Parameters<'_>, document: &Document<'_>) -> Result<Output, Problem> {
+    let path = parameters.path()?;
+    path.check_work(document)?;
+    let mut space = RemainingSpace::default();
+    let outputs = path.select([&*document.value], |found| {
         let (form, result) = match found.first() {
-            _ if !path.is_singular() => ("list", room.listed(&found)?),
-            Some(value) => ("value", room.copied(value)?),
+            _ if !path.is_singular() => ("list", space.list(&found)?),
+            Some(value) => ("value", space.copy(value)?),
             None => return Err(path.not_found(&document.value)),
         };
         let selected = Some((form, found.len()));
-        Ok(Done { result, selected })
+        Ok(Output { result, selected })
     })?;
-    Ok(done.into_iter().next().expect("one part gives one result"))
+    Ok(outputs
+        .into_iter()
+        .next()
+        .expect("one part gives one result"))
 }
 
-fn map(given: &Given<'_>, document: &Document<'_>) -> Result<Done, Problem> {
-    let path = given.path()?;
-    let items = given.items(document)?;
-    path.affordable(document)?;
-    let mut room = Room::default();
+fn map(parameters: &Parameters<'_>, document: &Document<'_>) -> Result<Output, Problem> {
+    let path = parameters.path()?;
+    let items = parameters.items(document)?;
+    path.check_work(document)?;
+    let mut space = RemainingSpace::default();
     let mapped = path.select(items, |found| match found.first() {
-        _ if !path.is_singular() => room.listed(&found),
-        Some(value) => room.copied(value),
+        _ if !path.is_singular() => space.list(&found),
+        Some(value) => space.copy(value),
         None => Ok(Value::Null),
     })?;
     Ok(Value::from(mapped).into())
 }
 
-fn filter(given: &Given<'_>, document: &Document<'_>) -> Result<Done, Problem> {
-    let condition = given.condition()?;
-    let items = given.items(document)?.iter().enumerate();
+fn filter(parameters: &Parameters<'_>, document: &Document<'_>) -> Result<Output, Problem> {
+    let condition = parameters.condition()?;
+    let items = parameters.items(document)?.iter().enumerate();
     let met = items.filter_map(|(index, item)| match condition.is_met(index, item) {
         Ok(met) => met.then(|| Ok(item.clone())),
         Err(problem) => Some(Err(problem)),
@@ -206,75 +209,75 @@ fn filter(given: &Given<'_>, document: &Document<'_>) -> Result<Done, Problem> {
     Ok(met.collect::<Result<Value, Problem>>()?.into())
 }
 
-fn pick(given: &Given<'_>, document: &Document<'_>) -> Result<Done, Problem> {
-    let picked = Members::Kept.of(&document.value, &given.keys()?, given.operation);
-    picked.map(Done::from)
+fn pick(parameters: &Parameters<'_>, document: &Document<'_>) -> Result<Output, Problem> {
+    let picked = Members::Kept.of(&document.value, &parameters.keys()?, parameters.operation);
+    picked.map(Output::from)
 }
 
-fn omit(given: &Given<'_>, document: &Document<'_>) -> Result<Done, Problem> {
-    let kept = Members::LeftOut.of(&document.value, &given.keys()?, given.operation);
-    kept.map(Done::from)
+fn omit(parameters: &Parameters<'_>, document: &Document<'_>) -> Result<Output, Problem> {
+    let kept = Members::Omitted.of(&document.value, &parameters.keys()?, parameters.operation);
+    kept.map(Output::from)
 }
 
-fn merge(given: &Given<'_>, document: &Document<'_>) -> Result<Done, Problem> {
-    let added = given.needed("merge_with", json!({"status": "open"}))?;
+fn merge(parameters: &Parameters<'_>, document: &Document<'_>) -> Result<Output, Problem> {
+    let added = parameters.required("merge_with", json!({"status": "open"}))?;
     let added = Document::read(added, "merge_with")?;
     match (&*document.value, &*added.value) {
         (Value::Object(first), Value::Object(second)) => Ok(merged(first, second).into()),
-        _ => Err(given.wrong_data(document, "an object")),
+        _ => Err(parameters.wrong_data(document, "an object")),
     }
 }
 
-fn flatten(given: &Given<'_>, document: &Document<'_>) -> Result<Done, Problem> {
-    let depth = given
+fn flatten(parameters: &Parameters<'_>, document: &Document<'_>) -> Result<Output, Problem> {
+    let depth = parameters
         .input
         .get("depth")
         .and_then(Value::as_u64)
         .unwrap_or(1);
     let levels = usize::try_from(depth).unwrap_or(DEPTH_LIMIT);
-    let items = flattened(given.items(document)?, levels)?;
+    let items = flattened(parameters.items(document)?, levels)?;
     Ok(Value::from(items).into())
 }
 
-fn sort(given: &Given<'_>, document: &Document<'_>) -> Result<Done, Problem> {
-    let field = match given.input.get("sort_key").and_then(Value::as_str) {
-        Some(key) => Field::read(key, "/sort_key", given.operation)?,
+fn sort(parameters: &Parameters<'_>, document: &Document<'_>) -> Result<Output, Problem> {
+    let field = match parameters.input.get("sort_key").and_then(Value::as_str) {
+        Some(key) => Field::read(key, "/sort_key", parameters.operation)?,
         None => Field::Whole,
     };
-    let descending = given.input.get("sort_order") == Some(&Value::from("desc"));
-    let items = sorted(given.items(document)?, &field, descending)?;
+    let descending = parameters.input.get("sort_order") == Some(&Value::from("desc"));
+    let items = sorted(parameters.items(document)?, &field, descending)?;
     Ok(Value::from(items).into())
 }
 
-fn validate(given: &Given<'_>, document: &Document<'_>) -> Result<Done, Problem> {
-    let schema = given.needed("schema", json!({"type": "object", "required": ["id"]}))?;
+fn validate(parameters: &Parameters<'_>, document: &Document<'_>) -> Result<Output, Problem> {
+    let schema = parameters.required("schema", json!({"type": "object", "required": ["id"]}))?;
     check(document, schema)?;
     Ok(document.value.clone().into_owned().into())
 }
 
-/// How much a result may still grow. A path can select the same part of the data many times.
-struct Room {
+/// How much a result may still grow: a path can select the same part of the data many times.
+struct RemainingSpace {
     bytes: usize,
 }
 
-impl Default for Room {
+impl Default for RemainingSpace {
     fn default() -> Self {
         Self { bytes: BYTES_LIMIT }
     }
 }
 
-impl Room {
-    fn copied(&mut self, value: &Value) -> Result<Value, Problem> {
+impl RemainingSpace {
+    fn copy(&mut self, value: &Value) -> Result<Value, Problem> {
         let bytes = bytes_within(value, self.bytes).ok_or(Problem::ResultTooLarge)?;
         self.bytes -= bytes;
         Ok(value.clone())
     }
 
-    fn listed(&mut self, values: &[&Value]) -> Result<Value, Problem> {
+    fn list(&mut self, values: &[&Value]) -> Result<Value, Problem> {
         if values.len() > ITEMS_LIMIT {
             let items = values.len();
             return Err(Problem::ResultTooLong { items });
         }
-        values.iter().map(|value| self.copied(value)).collect()
+        values.iter().map(|value| self.copy(value)).collect()
     }
 }

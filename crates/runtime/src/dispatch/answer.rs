@@ -1,4 +1,4 @@
-//! What a caller gets.
+//! The answer of a call, and the channel that delivers it.
 
 use jiff::Timestamp;
 use panpan_contract::retry::Attempt;
@@ -10,38 +10,38 @@ use uuid::Uuid;
 use super::request::Call;
 use crate::output::Output;
 
-/// The outcome of a call, and how it came about.
+/// The outcome of a call, with the facts about how it was produced.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
-    /// The call that brought the outcome about: for a replay, the earlier one.
+    /// The call that produced the outcome; for a replay, the earlier call.
     pub call: Uuid,
     /// The outcome.
     pub outcome: Result<Output, Redacted>,
     /// How many attempts this call made.
     pub attempts: u32,
-    /// Whether the outcome was there already.
+    /// Whether the outcome was replayed.
     pub replayed: bool,
-    /// Whether an output fits the schema that was declared for it, if one was.
-    pub as_declared: bool,
-    /// What an output that was delivered all the same does wrong about its schema, and where: one line
-    /// without any value of the output.
-    pub broken_schema: Option<String>,
-    /// How long asking again with the same key gives the same outcome.
+    /// Whether the output matches its declared schema, if there is one.
+    pub matches_schema: bool,
+    /// The first schema violation of an output that was delivered anyway: one line without any value of the
+    /// output.
+    pub schema_violation: Option<String>,
+    /// Until when repeating the call with the same key returns the same outcome.
     pub expires_at: Option<Timestamp>,
-    /// What the handler gave beside its output, for protocols that can carry it. It is kept nowhere: a replay has
-    /// none.
-    pub beside: Option<Box<Value>>,
+    /// What the handler returned in addition to its output, for protocols that can carry it. It is not stored, so a
+    /// replay has none.
+    pub extra: Option<Box<Value>>,
 }
 
-/// What a task gets that enters with one attempt at a time.
+/// The result of one attempt of a task.
 #[derive(Clone, Debug, PartialEq)]
-pub struct TaskTurn {
-    /// How the attempt ended.
+pub struct TaskAttempt {
+    /// The answer of the attempt.
     pub answer: Answer,
-    /// The failed attempt, to be brought along the next time.
+    /// The failed attempt, to be added to the history of the task.
     pub attempt: Option<Attempt>,
-    /// When to come again; `None` when the answer is the last word.
-    pub again_at: Option<Timestamp>,
+    /// When to retry; `None` if the answer is final.
+    pub retry_at: Option<Timestamp>,
 }
 
 impl Answer {
@@ -51,10 +51,10 @@ impl Answer {
             outcome: Err(failure),
             attempts: 0,
             replayed: false,
-            as_declared: true,
-            broken_schema: None,
+            matches_schema: true,
+            schema_violation: None,
             expires_at: None,
-            beside: None,
+            extra: None,
         }
     }
 
@@ -69,7 +69,7 @@ impl Answer {
     }
 }
 
-/// The way back to a caller, who may be gone.
+/// Sends the answer to the caller, who may have left.
 pub(super) struct Reply(Option<oneshot::Sender<Answer>>);
 
 impl Reply {
@@ -77,7 +77,7 @@ impl Reply {
         Self(Some(sender))
     }
 
-    /// Whether somebody still waits for the answer.
+    /// Whether the caller still waits for the answer.
     pub(super) fn is_awaited(&self) -> bool {
         self.0.as_ref().is_some_and(|sender| !sender.is_closed())
     }
@@ -89,7 +89,7 @@ impl Reply {
     /// Sends an answer unless one was sent before.
     pub(super) fn send_once(&mut self, answer: impl FnOnce() -> Answer) {
         if let Some(sender) = self.0.take() {
-            // A caller that is gone does not need the answer; the outcome is recorded all the same.
+            // If the caller has left, the outcome is still recorded.
             let _ = sender.send(answer());
         }
     }

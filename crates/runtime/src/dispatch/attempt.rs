@@ -1,8 +1,8 @@
-//! The handler runs, once, for as long as it may.
+//! Stage attempt: runs the handler once, within its timeout. Only this file calls handlers.
 //!
-//! The only place where a handler is called. A panic becomes INTERNAL, whatever it said goes to the
-//! private log. Running out of time becomes TIMEOUT, or ERR_OUTCOME_UNKNOWN when repeating the call
-//! might do it twice; an abort becomes ERR_CANCELLED. A dropped call drops the handler's future with it.
+//! A panic becomes INTERNAL, and its message goes to the private log. A timeout becomes TIMEOUT, or
+//! ERR_OUTCOME_UNKNOWN if repeating the call could apply it twice. An abort becomes ERR_CANCELLED. Dropping
+//! the call drops the future of the handler.
 
 use std::any::Any;
 use std::future::poll_fn;
@@ -26,36 +26,36 @@ use crate::ports::{Clock, Scope};
 use crate::registry::Operation;
 use crate::retry::Verdict;
 
-/// How a handler's run ended.
+/// How the handler ended.
 pub(super) enum Ended<T> {
     Returned(Result<T, Failure>),
     Panicked(String),
     TimedOut,
-    /// The time its caller stated was over while a person was asked.
+    /// The caller's timeout expired while a question to the client was open.
     Unanswered,
     Aborted,
 }
 
-/// Leave to call the handler once.
-pub(super) struct Leave {
+/// Permission to call the handler once, and its timeout.
+pub(super) struct AttemptTime {
     now: Timestamp,
     timeout_ms: u64,
 }
 
-/// An attempt that is over, and what it tells about the service behind the operation.
+/// The result of an attempt, and its verdict about the upstream.
 pub(super) struct Attempted {
     pub(super) result: Result<Arc<Value>, Raised>,
     pub(super) verdict: Verdict,
 }
 
-/// Asks whether the handler may be called. What is refused here has not begun, and has no effect
-/// beyond that of the attempts before it.
-pub(super) fn leave(
+/// Checks that the call is not aborted and has time left. A refused attempt adds no effect to that of the
+/// attempts before it.
+pub(super) fn time_for_attempt(
     claimed: &Claimed,
     effect_before: Effect,
     now: Timestamp,
     until: Option<Timestamp>,
-) -> Result<Leave, Raised> {
+) -> Result<AttemptTime, Raised> {
     let Claimed {
         operation, call, ..
     } = claimed;
@@ -70,22 +70,22 @@ pub(super) fn leave(
     let deadline = until.map_or(claimed.deadline, |until| until.min(claimed.deadline));
     let timeout_ms = allowed_ms.min(milliseconds_between(now, deadline));
     if timeout_ms == 0 {
-        return Err(refused(out_of_time(operation)));
+        return Err(refused(deadline_passed(operation)));
     }
-    Ok(Leave { now, timeout_ms })
+    Ok(AttemptTime { now, timeout_ms })
 }
 
 pub(super) async fn attempt(
     dispatcher: &Dispatcher,
     claimed: &Claimed,
-    leave: Leave,
+    time: AttemptTime,
     number: u32,
     scope: Option<Scope>,
 ) -> Attempted {
     let Claimed {
         operation, call, ..
     } = claimed;
-    let Leave { now, timeout_ms } = leave;
+    let AttemptTime { now, timeout_ms } = time;
     let clock = &*dispatcher.ports().clock;
     let deadline = later(now, timeout_ms);
     let context = Context::new(dispatcher, operation, call, scope, number, (now, deadline));
@@ -99,12 +99,12 @@ pub(super) async fn attempt(
     .await;
     let is_cut_short = timeout_ms < attempt_timeout_ms(operation);
     let verdict = match ended {
-        // A caller that gives an operation less time than it has learns nothing about it.
+        // A caller's shorter timeout says nothing about the service.
         Ended::TimedOut if is_cut_short => Verdict::NOTHING,
         _ => verdict(operation, &ended),
     };
     let ended = match ended {
-        // What it called may have taken effect, whatever it says of itself.
+        // The operations that it called may have taken effect, even if it reports no effect of its own.
         Ended::Returned(Err(failure)) => {
             let own = match operation.spec().op_type {
                 OperationType::Query => Effect::None,
@@ -117,56 +117,54 @@ pub(super) async fn attempt(
     };
     let result = match ended {
         Ended::Returned(Ok(output)) => Ok(output),
-        Ended::Returned(Err(failure)) if operation.speaks_for_gateway() => {
+        Ended::Returned(Err(failure)) if operation.returns_protocol_codes() => {
             Err(Raised::by_gateway(failure, Some(operation.clone())))
         }
         Ended::Returned(Err(failure)) => Err(Raised::by_handler(failure, operation.clone())),
-        Ended::Panicked(said) => Err(panicked(operation, &said)),
+        Ended::Panicked(message) => Err(panicked(operation, &message)),
         Ended::TimedOut => {
             let failure = timed_out(operation, claimed.is_repeatable(), timeout_ms);
             let failure = match operation.relays() {
-                // The other side may still be at work. An attempt that it has counts as one of its own, which is not
-                // repeated from here.
+                // The other gateway may still be working. Its attempt counts, and is not repeated here.
                 true => failure.with_attempts(1),
                 false => failure,
             };
-            let stated_ms = call.timeout_ms.filter(|_| is_cut_short);
-            let failure = match stated_ms {
-                Some(stated_ms) if failure.retryable() => failure.with_actions([format!(
-                    "Call again with a timeout_ms above {stated_ms}, or without one"
+            let caller_ms = call.timeout_ms.filter(|_| is_cut_short);
+            let failure = match caller_ms {
+                Some(caller_ms) if failure.retryable() => failure.with_actions([format!(
+                    "Call again with a timeout_ms above {caller_ms}, or without one"
                 )]),
                 _ => failure,
             };
             Err(Raised::by_gateway(failure, Some(operation.clone())))
         }
         Ended::Unanswered => {
-            let stated_ms = call.timeout_ms.unwrap_or(timeout_ms);
-            let failure = unanswered(operation, claimed.is_repeatable(), stated_ms);
+            let caller_ms = call.timeout_ms.unwrap_or(timeout_ms);
+            let failure = unanswered(operation, claimed.is_repeatable(), caller_ms);
             Err(Raised::by_gateway(failure, Some(operation.clone())))
         }
         Ended::Aborted => {
-            let failure = cancelled(operation, effect_when_cut(operation));
+            let failure = cancelled(operation, effect_when_interrupted(operation));
             Err(Raised::by_gateway(failure, Some(operation.clone())))
         }
     };
     Attempted { result, verdict }
 }
 
-/// What a run tells about the service behind the operation. One that was stopped on purpose, by a defect
-/// of the handler, or by a person who took their time, tells nothing.
+/// The verdict about the upstream. An abort, a panic or an unanswered question says nothing about it.
 fn verdict<T>(operation: &Operation, ended: &Ended<T>) -> Verdict {
-    let Some(behind) = operation.behind() else {
+    let Some(upstream) = operation.upstream() else {
         return Verdict::NOTHING;
     };
     match ended {
         Ended::Returned(Ok(_)) => Verdict::ANSWERED,
-        Ended::Returned(Err(failure)) => behind.verdict(failure),
-        Ended::TimedOut => Verdict::SILENT,
+        Ended::Returned(Err(failure)) => upstream.verdict(failure),
+        Ended::TimedOut => Verdict::TIMED_OUT,
         Ended::Unanswered | Ended::Panicked(_) | Ended::Aborted => Verdict::NOTHING,
     }
 }
 
-/// The effect of two things together.
+/// The combined effect of two attempts or calls.
 pub(crate) fn worse(one: Effect, other: Effect) -> Effect {
     match (one, other) {
         (Effect::Applied, _) | (_, Effect::Applied) => Effect::Applied,
@@ -175,7 +173,7 @@ pub(crate) fn worse(one: Effect, other: Effect) -> Effect {
     }
 }
 
-/// Runs the work of a handler within its time.
+/// Runs a handler within its timeout.
 pub(super) async fn run<'a, T>(
     start: impl FnOnce(Context) -> BoxFuture<'a, Result<T, Failure>>,
     context: Context,
@@ -187,12 +185,12 @@ pub(super) async fn run<'a, T>(
     let timed = context.clone();
     match catch_unwind(AssertUnwindSafe(|| start(context))) {
         Ok(work) => race(work, &timed, timeout_ms, clock, abort).await,
-        Err(panic) => Ended::Panicked(said(&*panic)),
+        Err(panic) => Ended::Panicked(panic_message(&*panic)),
     }
 }
 
-/// The handler is asked first: an answer that is ready when time runs out still counts. The timer is
-/// started only for a handler that has to wait, and stands still while a person is asked.
+/// Polls the handler before the timer, so that a result that is ready at the deadline still counts. The
+/// timer starts only when the handler is pending, and pauses while a question to the client is open.
 async fn race<T>(
     mut work: BoxFuture<'_, Result<T, Failure>>,
     context: &Context,
@@ -205,7 +203,7 @@ async fn race<T>(
     let ended = poll_fn(|task| {
         match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(task))) {
             Ok(Poll::Ready(result)) => return Poll::Ready(Ended::Returned(result)),
-            Err(panic) => return Poll::Ready(Ended::Panicked(said(&*panic))),
+            Err(panic) => return Poll::Ready(Ended::Panicked(panic_message(&*panic))),
             Ok(Poll::Pending) => {}
         }
         if let Some(aborted) = &mut aborted
@@ -224,37 +222,38 @@ async fn race<T>(
         Poll::Pending
     })
     .await;
-    // What a handler leaves behind is dropped here, where a panic in it cannot take the answer along.
+    // Dropped here, so that a panic in a destructor does not lose the result.
     let _ = catch_unwind(AssertUnwindSafe(move || drop(work)));
     ended
 }
 
-pub(super) fn said(panic: &(dyn Any + Send)) -> String {
+pub(super) fn panic_message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
         .unwrap_or("a panic without a message")
         .to_owned()
 }
 
-pub(super) fn panicked(operation: &Arc<Operation>, said: &str) -> Raised {
+pub(super) fn panicked(operation: &Arc<Operation>, message: &str) -> Raised {
     let failure = Failure::new(codes::INTERNAL)
-        .with_message(stopped_by_a_defect(operation))
-        .with_effect(effect_when_cut(operation));
-    Raised::by_gateway(failure, Some(operation.clone())).privately(format!("panic: {said}"))
+        .with_message(internal_error(operation))
+        .with_effect(effect_when_interrupted(operation));
+    Raised::by_gateway(failure, Some(operation.clone()))
+        .with_private_cause(format!("panic: {message}"))
 }
 
-/// What a caller is told when an operation failed in a way nobody declared.
-pub(super) fn stopped_by_a_defect(operation: &Operation) -> String {
+/// The message for a failure that the operation did not declare.
+pub(super) fn internal_error(operation: &Operation) -> String {
     format!(
-        "operation {} stopped by a defect of its own",
+        "operation {} failed with an internal error",
         operation.name()
     )
 }
 
-/// The caller stopped waiting before the handler was called.
-fn out_of_time(operation: &Operation) -> Failure {
+/// The deadline passed before the handler was called.
+fn deadline_passed(operation: &Operation) -> Failure {
     Failure::new(codes::TIMEOUT).with_message(format!(
-        "the time for operation {} was over before it was started",
+        "the deadline passed before operation {} started",
         operation.name()
     ))
 }
@@ -271,24 +270,27 @@ fn timed_out(operation: &Operation, harmless: bool, timeout_ms: u64) -> Failure 
             operation.name()
         ))
         .with_detail("timeout_ms", timeout_ms)
-        .with_effect(effect_when_cut(operation))
+        .with_effect(effect_when_interrupted(operation))
 }
 
-fn unanswered(operation: &Operation, harmless: bool, stated_ms: u64) -> Failure {
-    let failure = timed_out(operation, harmless, stated_ms);
-    let told = format!("{}: a person was still being asked", failure.message());
-    failure.with_message(told)
+fn unanswered(operation: &Operation, harmless: bool, caller_ms: u64) -> Failure {
+    let failure = timed_out(operation, harmless, caller_ms);
+    let message = format!(
+        "{}: it was waiting for a reply from the client",
+        failure.message()
+    );
+    failure.with_message(message)
 }
 
-/// The failure of a call that was stopped on purpose.
+/// The failure of a call that was cancelled.
 pub(super) fn cancelled(operation: &Operation, effect: Effect) -> Failure {
     Failure::new(codes::ERR_CANCELLED)
         .with_message(format!("the call of {} was cancelled", operation.name()))
         .with_effect(effect)
 }
 
-/// What can be said about side effects of a run that was cut off.
-pub(super) fn effect_when_cut(operation: &Operation) -> Effect {
+/// The effect of an attempt that was interrupted.
+pub(super) fn effect_when_interrupted(operation: &Operation) -> Effect {
     match operation.spec().op_type {
         OperationType::Query => Effect::None,
         OperationType::Mutation | OperationType::Subscription => Effect::Unknown,

@@ -1,7 +1,7 @@
-//! May this caller call it.
+//! Stage authorize: checks whether the caller may call the operation.
 //!
-//! Refuses with FORBIDDEN. A call by another operation is held against the authority that operation
-//! acts with, which is the caller here.
+//! Refuses with FORBIDDEN. For a call from another operation, the caller is the authority of that
+//! operation.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use panpan_failure::{Failure, codes};
 use super::raised::Raised;
 use super::request::Call;
 use super::resolve::Resolved;
-use crate::identity::{Lacking, lacking};
+use crate::identity::{MissingAccess, missing_access};
 use crate::registry::Operation;
 
-/// A call its caller may make.
+/// A call that its caller may make.
 pub(super) struct Authorized {
     pub(super) operation: Arc<Operation>,
     pub(super) call: Arc<Call>,
@@ -26,8 +26,8 @@ pub(super) fn authorize(resolved: Resolved) -> Result<Authorized, Raised> {
         operation, call, ..
     } = resolved;
     let control = &operation.spec().access_control;
-    if let Some(lacking) = lacking(control, call.caller.as_deref()) {
-        let refusal = forbidden(&operation, control, &lacking);
+    if let Some(missing) = missing_access(control, call.caller.as_deref()) {
+        let refusal = forbidden(&operation, control, &missing);
         return Err(Raised::by_gateway(refusal, Some(operation)));
     }
     Ok(Authorized {
@@ -37,20 +37,20 @@ pub(super) fn authorize(resolved: Resolved) -> Result<Authorized, Raised> {
     })
 }
 
-fn forbidden(operation: &Operation, control: &AccessControl, lacking: &Lacking) -> Failure {
+fn forbidden(operation: &Operation, control: &AccessControl, missing: &MissingAccess) -> Failure {
     let name = operation.name();
-    let message = match lacking {
-        Lacking::Identity => {
+    let message = match missing {
+        MissingAccess::Identity => {
             format!("operation {name} needs an identity, and this call carries none")
         }
-        Lacking::Scope(scope) => {
+        MissingAccess::Scope(scope) => {
             format!("operation {name} needs the scope {scope}, which the caller does not have")
         }
-        Lacking::AnyScope(scopes) => format!(
+        MissingAccess::AnyScope(scopes) => format!(
             "operation {name} needs one of the scopes {}, and the caller has none of them",
             scopes.join(", ")
         ),
-        Lacking::Resource { resource, action } => format!(
+        MissingAccess::Resource { resource, action } => format!(
             "operation {name} needs a grant for {}{resource}, which the caller does not have",
             action
                 .as_ref()
@@ -59,7 +59,7 @@ fn forbidden(operation: &Operation, control: &AccessControl, lacking: &Lacking) 
     };
     let failure = Failure::new(codes::FORBIDDEN)
         .with_message(message)
-        .with_detail("authenticated", *lacking != Lacking::Identity);
+        .with_detail("authenticated", *missing != MissingAccess::Identity);
     required(failure, control)
 }
 

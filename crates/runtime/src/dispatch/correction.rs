@@ -1,106 +1,106 @@
-//! How an input is corrected, said in one sentence.
+//! The action that says how to correct an input.
 
 use panpan_failure::{Failure, ViolationKind};
 
 use crate::schema::{INSIDE, NO_SUCH_MEMBER};
 
-/// How many members an action names that have to be corrected.
+/// The maximum number of members that an action names.
 const CORRECTIONS_LIMIT: usize = 5;
-/// The member that names a key where a call is described, and that inputs have no use for.
+/// An argument of the call itself, which callers sometimes write into the input.
 const KEY_MEMBER: &str = "idempotency_key";
-/// The longest rule for a member that an action repeats, in bytes.
+/// The longest expected value that an action repeats, in bytes.
 const EXPECTED_BYTES_LIMIT: usize = 120;
 
-/// Which members to correct, and what they must be, where a few are named. If the caller sent its input
-/// inside an argument, the names start with that argument: `input/limit`.
-pub(super) fn correction(failure: &Failure, stands_in: Option<&str>) -> Option<String> {
-    let mut wrong: Vec<Wrong<'_>> = Vec::new();
+/// Names the members to correct and their expected values, unless there are too many. If the caller sent its
+/// input inside an argument, the names start with that argument: `input/limit`.
+pub(super) fn correction(failure: &Failure, argument: Option<&str>) -> Option<String> {
+    let mut wrong: Vec<WrongMember<'_>> = Vec::new();
     for violation in failure.violations() {
         let name = violation.pointer.trim_start_matches('/');
         let is_new = wrong.iter().all(|known| known.name != name);
         if !name.is_empty() && is_new {
             let expected = violation.expected.as_deref();
-            wrong.push(Wrong {
+            wrong.push(WrongMember {
                 name,
-                stands_in,
+                argument,
                 is_missing: violation.kind == ViolationKind::Missing,
                 expected,
             });
         }
     }
-    // What members belong into need not be asked for by itself.
-    let places: Vec<&str> = wrong.iter().filter_map(Wrong::place).collect();
-    wrong.retain(|it| !(it.is_missing && places.contains(&it.name)));
+    // A missing parent of misplaced members is not listed separately.
+    let parents: Vec<&str> = wrong.iter().filter_map(WrongMember::parent).collect();
+    wrong.retain(|it| !(it.is_missing && parents.contains(&it.name)));
     if wrong.is_empty() || wrong.len() > CORRECTIONS_LIMIT {
         return None;
     }
-    let rules: String = wrong.iter().filter_map(Wrong::rule).collect();
+    let rules: String = wrong.iter().filter_map(WrongMember::rule).collect();
     let mut steps = vec![Step::Correct, Step::Add, Step::MoveOut, Step::LeaveOut];
-    let mut places: Vec<&str> = wrong.iter().filter_map(Wrong::place).collect();
-    places.sort_unstable();
-    places.dedup();
-    steps.extend(places.into_iter().map(Step::MoveInto));
+    let mut parents: Vec<&str> = wrong.iter().filter_map(WrongMember::parent).collect();
+    parents.sort_unstable();
+    parents.dedup();
+    steps.extend(parents.into_iter().map(Step::MoveInto));
     let steps = steps.into_iter().filter_map(|step| {
         let names = wrong.iter().filter(|it| it.step() == step);
-        let names: Vec<String> = names.map(Wrong::shown).collect();
-        (!names.is_empty()).then(|| step.said_of(&names.join(", "), stands_in))
+        let names: Vec<String> = names.map(WrongMember::shown).collect();
+        (!names.is_empty()).then(|| step.instruction(&names.join(", "), argument))
     });
     let steps: Vec<String> = steps.collect();
     let steps = capitalised(&steps.join(", "));
     Some(format!("{rules}{steps}, then call again"))
 }
 
-/// A member of the input that is wrong.
-struct Wrong<'a> {
+/// An invalid member of the input.
+struct WrongMember<'a> {
     name: &'a str,
-    stands_in: Option<&'a str>,
+    argument: Option<&'a str>,
     is_missing: bool,
     expected: Option<&'a str>,
 }
 
-/// What to do about a member that is wrong.
+/// What to do about an invalid member.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Step<'a> {
     Correct,
     Add,
-    /// It belongs into this member.
+    /// It belongs inside this member.
     MoveInto(&'a str),
-    /// It belongs beside the argument that holds the input.
+    /// It belongs next to the argument that contains the input.
     MoveOut,
     LeaveOut,
 }
 
 impl Step<'_> {
-    fn said_of(self, names: &str, stands_in: Option<&str>) -> String {
+    fn instruction(self, names: &str, argument: Option<&str>) -> String {
         match self {
             Step::Correct => format!("correct {names}"),
             Step::Add => format!("add {names}"),
-            Step::MoveInto(place) => {
-                let place = within(stands_in, place);
-                format!("write {names} inside {place}")
+            Step::MoveInto(parent) => {
+                let parent = within(argument, parent);
+                format!("write {names} inside {parent}")
             }
             Step::MoveOut => {
-                let stands_in = stands_in.unwrap_or_default();
-                format!("write {KEY_MEMBER} beside {stands_in}, not in it")
+                let argument = argument.unwrap_or_default();
+                format!("write {KEY_MEMBER} next to {argument}, not inside it")
             }
             Step::LeaveOut => format!("leave out {names}"),
         }
     }
 }
 
-impl<'a> Wrong<'a> {
-    /// The member it belongs into.
-    fn place(&self) -> Option<&'a str> {
+impl<'a> WrongMember<'a> {
+    /// The member that it belongs into.
+    fn parent(&self) -> Option<&'a str> {
         self.expected?.strip_prefix(INSIDE)
     }
 
     fn step(&self) -> Step<'a> {
-        if let Some(place) = self.place() {
-            return Step::MoveInto(place);
+        if let Some(parent) = self.parent() {
+            return Step::MoveInto(parent);
         }
         match self.expected {
             _ if self.is_missing => Step::Add,
-            Some(NO_SUCH_MEMBER) if self.stands_in.is_some() && self.name == KEY_MEMBER => {
+            Some(NO_SUCH_MEMBER) if self.argument.is_some() && self.name == KEY_MEMBER => {
                 Step::MoveOut
             }
             Some(NO_SUCH_MEMBER) => Step::LeaveOut,
@@ -117,13 +117,13 @@ impl<'a> Wrong<'a> {
         has_rule.then_some(rule)
     }
 
-    /// Its name as the caller wrote it.
+    /// Its name as the caller sees it.
     fn shown(&self) -> String {
-        within(self.stands_in, self.name)
+        within(self.argument, self.name)
     }
 }
 
-/// The name of a member, under the argument that holds the input.
+/// The name of a member inside the argument that contains the input.
 fn within(argument: Option<&str>, name: &str) -> String {
     match argument {
         Some(argument) => format!("{argument}/{name}"),
@@ -137,7 +137,7 @@ fn capitalised(text: &str) -> String {
     first.into_iter().chain(letters).collect()
 }
 
-/// The name of a type as a sentence needs it.
+/// The name of a JSON type with an article.
 fn with_article(expected: &str) -> &str {
     match expected {
         "array" => "an array",
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn each_member_is_corrected_added_or_left_out() {
         let wrong = |pointer: &str| Violation::value(pointer, "no");
-        for (violations, said) in [
+        for (violations, expected) in [
             (vec![], None),
             (
                 vec![wrong("/limit"), wrong("/limit"), wrong("/items/0/name")],
@@ -193,28 +193,28 @@ mod tests {
             ),
             (vec![wrong("")], None),
         ] {
-            assert_eq!(corrected(violations).as_deref(), said);
+            assert_eq!(corrected(violations).as_deref(), expected);
         }
         assert_eq!(corrected((0..9).map(|it| wrong(&format!("/{it}")))), None);
     }
 
     #[test]
-    fn members_are_named_where_their_caller_wrote_them() {
+    fn members_are_named_as_the_caller_sent_them() {
         let failure = Failure::new(codes::INVALID_INPUT).with_violations([
             Violation::missing("/body/sku"),
             Violation::value("/idempotency_key", "no").expected(NO_SUCH_MEMBER),
         ]);
-        for (stands_in, said) in [
+        for (argument, expected) in [
             (
                 None,
                 "Add body/sku, leave out idempotency_key, then call again",
             ),
             (
                 Some("input"),
-                "Add input/body/sku, write idempotency_key beside input, not in it, then call again",
+                "Add input/body/sku, write idempotency_key next to input, not inside it, then call again",
             ),
         ] {
-            assert_eq!(correction(&failure, stands_in).as_deref(), Some(said));
+            assert_eq!(correction(&failure, argument).as_deref(), Some(expected));
         }
     }
 }

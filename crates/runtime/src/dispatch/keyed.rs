@@ -1,4 +1,4 @@
-//! Calls with a key, from the claim to the record, in a task that ends even when nobody waits.
+//! Runs calls with a key from claim to record, in a task that completes even if the caller leaves.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -12,33 +12,35 @@ use tokio::sync::{Notify, oneshot};
 
 use super::Dispatcher;
 use super::answer::{Answer, Reply};
-use super::claim::{Admission, Claimed, HeldKey, Keyed, claim};
-use super::perform::{Performed, perform};
+use super::attempt_loop::{self, Finished};
+use super::claim::{Claimed, Grant, HeldKey, Keyed, claim};
 use super::raised::Raised;
 use super::recover::{Recovered, recover};
 use crate::handler::BoxFuture;
 use crate::ports::{Completion, End};
 
 impl Dispatcher {
-    /// Serves a call that has a key.
+    /// Runs a call that has a key.
     ///
-    /// A caller that leaves drops its end of a channel and nothing else: what was let through runs to
-    /// its record.
+    /// A caller that leaves only drops its end of a channel: a call that holds its key runs until its outcome
+    /// is recorded.
     pub(super) async fn dispatch_keyed(&self, keyed: Keyed) -> Answer {
         let call = keyed.validated.call.clone();
         let operation = keyed.validated.operation.clone();
         let (sender, receiver) = oneshot::channel();
-        let begun = self.running().begin();
-        let work = self.clone().serve_keyed(keyed, Reply::to(sender), begun);
+        let running = self.running().begin();
+        let work = self
+            .clone()
+            .claim_and_run(keyed, Reply::to(sender), running);
         let mut work: BoxFuture<'static, ()> = Box::pin(work);
-        // What is answered at once, as most replays are, needs no task.
+        // Most replays are ready at once and need no task.
         let first = poll_fn(|task| Poll::Ready(work.as_mut().poll(task))).await;
         if first.is_pending() {
             self.ports().spawn.spawn(work);
         }
         match receiver.await {
             Ok(answer) => answer,
-            // The task is gone: whatever runs tasks is shutting down.
+            // The task was dropped because the async runtime is shutting down.
             Err(_) => {
                 let failure = Failure::new(codes::ERR_OUTCOME_UNKNOWN)
                     .with_message("the gateway stopped before the outcome was known")
@@ -48,46 +50,46 @@ impl Dispatcher {
         }
     }
 
-    /// Waits until every call with a key that has begun is on record, or given up.
+    /// Waits until every running call with a key has ended.
     ///
-    /// For a process that ends: calls that hold a key go on when their callers have left.
+    /// Call it before the process exits: calls that hold a key continue after their callers have left.
     pub async fn drain(&self) {
-        self.running().none().await;
+        self.running().idle().await;
     }
 
-    async fn serve_keyed(self, keyed: Keyed, reply: Reply, _begun: Begun) {
+    async fn claim_and_run(self, keyed: Keyed, reply: Reply, _running: RunningCall) {
         let call = keyed.validated.call.clone();
         let operation = keyed.validated.operation.clone();
         match claim(&self, keyed, &reply).await {
             Err(raised) => reply.send(self.refuse(raised, &call)),
-            Ok(Admission::Replay(kept)) => reply.send(self.replay(kept, &operation, &call)),
-            Ok(Admission::Run(claimed)) => match claimed.held {
-                // On the heap, so that a replay does not carry the room a run takes.
-                Some(held) => Box::pin(self.perform_keyed(held, claimed, reply)).await,
-                None => reply.send(self.record(perform(&self, claimed).await)),
+            Ok(Grant::Replay(kept)) => reply.send(self.replay(kept, &operation, &call)),
+            Ok(Grant::Run(claimed)) => match claimed.held {
+                // On the heap, so that a replay does not allocate the future of a run.
+                Some(held) => Box::pin(self.run_keyed(held, claimed, reply)).await,
+                None => reply.send(self.record(attempt_loop::run(&self, claimed).await)),
             },
         }
     }
 
-    async fn perform_keyed(&self, held: HeldKey, claimed: Claimed, reply: Reply) {
+    async fn run_keyed(&self, held: HeldKey, claimed: Claimed, reply: Reply) {
         let call = claimed.call.clone();
         let operation = claimed.operation.clone();
         let work = async {
             match recover(self, claimed).await {
-                Recovered::Run(claimed) => Ok(perform(self, claimed).await),
-                Recovered::Known(performed) => Ok(performed),
-                Recovered::Unclear(performed) => Err(performed),
+                Recovered::Run(claimed) => Ok(attempt_loop::run(self, claimed).await),
+                Recovered::Known(finished) => Ok(finished),
+                Recovered::Unclear(finished) => Err(finished),
             }
         };
-        match self.while_held(held, work).await {
-            Some(Ok(performed)) => self.record_keyed(held, performed, reply).await,
-            Some(Err(unclear)) => self.leave_unclear(held, unclear, reply).await,
+        match self.while_lease_held(held, work).await {
+            Some(Ok(finished)) => self.record_keyed(held, finished, reply).await,
+            Some(Err(unclear)) => self.abandon(held, unclear, reply).await,
             None => reply.send(self.lost(held, &operation, &call).await),
         }
     }
 
-    /// Nobody could be asked what became of the call: the next one with the key asks again.
-    async fn leave_unclear(&self, held: HeldKey, unclear: Performed, reply: Reply) {
+    /// Leaves the key abandoned because reconciliation failed; the next call with the key reconciles again.
+    async fn abandon(&self, held: HeldKey, unclear: Finished, reply: Reply) {
         let abandoned = Completion {
             lease: held.lease,
             attempts: unclear.attempts(),
@@ -95,66 +97,66 @@ impl Dispatcher {
             without_effect: false,
             recording: None,
         };
-        // Should the store not take it, the lease runs out.
+        // If the store fails, the lease expires.
         let _ = self.ports().outcomes.complete(abandoned).await;
         reply.send(self.record(unclear));
     }
 
-    /// Works as long as the key is held, and shows signs of life; `None` when the key was lost.
-    async fn while_held<T>(&self, held: HeldKey, work: impl Future<Output = T>) -> Option<T> {
+    /// Does the work while renewing the lease; `None` when the lease was lost.
+    async fn while_lease_held<T>(&self, held: HeldKey, work: impl Future<Output = T>) -> Option<T> {
         let lease_ms = self.settings().lease_ms;
-        let signs_of_life = async {
+        let renewal = async {
             loop {
                 self.ports().clock.sleep((lease_ms / 3).max(1)).await;
-                // A store that does not answer may answer the next time.
+                // A store that failed may answer the next time.
                 if let Ok(false) = self.ports().outcomes.extend(held.lease, lease_ms).await {
                     return;
                 }
             }
         };
-        match select(pin!(work), pin!(signs_of_life)).await {
+        match select(pin!(work), pin!(renewal)).await {
             Either::Left((done, _)) => Some(done),
             Either::Right(((), _)) => None,
         }
     }
 }
 
-/// How many calls with a key are under way.
+/// Counts the running calls with a key.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Running(Arc<Underway>);
+pub(super) struct RunningCalls(Arc<RunningCount>);
 
 #[derive(Debug, Default)]
-struct Underway {
+struct RunningCount {
     calls: AtomicUsize,
-    none: Notify,
+    idle: Notify,
 }
 
-/// One of them.
-struct Begun(Running);
+/// A running call; dropping it ends the count.
+struct RunningCall(RunningCalls);
 
-impl Running {
-    fn begin(&self) -> Begun {
+impl RunningCalls {
+    fn begin(&self) -> RunningCall {
         self.0.calls.fetch_add(1, Ordering::AcqRel);
-        Begun(self.clone())
+        RunningCall(self.clone())
     }
 
-    async fn none(&self) {
+    async fn idle(&self) {
         loop {
-            // Asked to be told before looking: what ends in between is not missed.
-            let none = self.0.none.notified();
+            // Registered before the check, so that a call that ends in between is not missed.
+            let idle = self.0.idle.notified();
             if self.0.calls.load(Ordering::Acquire) == 0 {
                 return;
             }
-            none.await;
+            idle.await;
         }
     }
 }
 
-impl Drop for Begun {
+impl Drop for RunningCall {
     fn drop(&mut self) {
-        let Running(underway) = &self.0;
-        if underway.calls.fetch_sub(1, Ordering::AcqRel) == 1 {
-            underway.none.notify_waiters();
+        let RunningCalls(count) = &self.0;
+        if count.calls.fetch_sub(1, Ordering::AcqRel) == 1 {
+            count.idle.notify_waiters();
         }
     }
 }

@@ -1,44 +1,47 @@
-//! The one way through the dispatcher, for every call from every protocol.
+//! The pipeline that every call from every protocol goes through. Each stage is one file.
 //!
 //! ```text
-//! resolve → authorize → validate → claim → { attempt → stamp → redact → settle → decide }* → record
-//!     └─────────┴───────────┴────────┴──────→ stamp → redact → settle → failure
+//! decode → resolve → authorize → validate → claim → { attempt → stamp → redact → settle → decide }* → record
+//!             └─────────┴───────────┴─────────┴────→ stamp → redact → settle → failure
 //! ```
 //!
-//! Each room consumes what the room before gave and returns the next type, whose fields no other room
-//! can make: the order is a fact of compilation. A refusal drops forward to stamp; a replay drops
-//! forward to the answer; nothing climbs, and the braces are the only loop (`perform`). Stamping comes
-//! before redaction, because a secret among the parameters has to be known before the message can be
-//! cleaned of it.
+//! `decode` belongs to the protocols, which build a `CallRequest` (`request`). `claim` asks the store
+//! through `claim_in_store`. The braces are the only loop, `attempt_loop`; `decide` is `retry::decide`.
+//! `record` covers calls without a key, `record_keyed` calls with one.
 //!
-//! When a caller goes away, work without a key stops; work that holds a key goes on to its record, and
-//! only an abort stops it.
+//! Each stage consumes the type that the previous stage returned and returns the next one. Only its own
+//! stage can construct a type, so the compiler enforces the order. A refusal skips ahead to stamp, a
+//! replay to the answer. Stamp comes before redact because it adds the parameters, and the redactor
+//! learns secrets from them.
+//!
+//! When the caller leaves, a call without a key stops. A call that holds a key continues until its
+//! outcome is recorded; only an abort stops it.
 
 mod advise;
 mod answer;
-mod ask;
 mod attempt;
+mod attempt_loop;
 mod authorize;
-mod circuit;
+mod circuit_refusal;
 mod claim;
+mod claim_in_store;
 mod correction;
-mod keep;
+mod failure_streaks;
+mod input_options;
 mod keyed;
-mod perform;
+mod maintain;
 mod raised;
 mod record;
+mod record_keyed;
 mod recover;
 mod redact;
-mod repeats;
-mod replayed;
+mod repeated_failures;
+mod replay;
 mod request;
 mod resolve;
-mod rows;
 mod settle;
 mod stamp;
-mod steer;
 mod subscribe;
-mod tend;
 #[cfg(test)]
 mod tests;
 mod validate;
@@ -54,65 +57,65 @@ use panpan_failure::{Failure, Redacted, codes};
 use tokio::sync::watch;
 
 use crate::idempotency::IdempotencyKey;
-use crate::identity::{Identity, lacking};
+use crate::identity::{Identity, missing_access};
 use crate::ports::Ports;
 use crate::ports::{Fingerprint, Scope, StoreState};
 use crate::registry::{Operation, Registry};
 use crate::retry::OpenCircuit;
 use crate::settings::Settings;
-use crate::tally::{Tally, Way};
-use advise::Keeping;
-use claim::{Claimed, Keys, look_for_key};
-use keyed::Running;
+use crate::tally::{CallFlags, Tally};
+use advise::Retention;
+use claim::{Claimed, KeyCheck, check_key};
+use failure_streaks::FailureStreaks;
+use keyed::RunningCalls;
 use raised::Raised;
-use repeats::Repeats;
-use rows::Rows;
+use repeated_failures::RepeatedFailures;
 use validate::{Expected, Validated};
 
-pub use answer::{Answer, TaskTurn};
+pub use answer::{Answer, TaskAttempt};
 pub(crate) use attempt::worse;
 pub(crate) use claim::is_harmless;
 pub(crate) use request::Call;
-pub use request::{CALL_DEPTH_LIMIT, CallRequest, Held, InFlight, Origin};
-pub use resolve::{absent, meant};
+pub use request::{CALL_DEPTH_LIMIT, CallRequest, InFlight, Origin, TaskState};
+pub use resolve::{operation_not_found, similar_names};
 pub use stamp::{GATEWAY, PARAMETERS_BYTES_LIMIT};
 pub use subscribe::Subscription;
 pub use validate::{DEFAULT_CALL_TIMEOUT_MS, DEFAULT_PATIENCE_MS, DEFAULT_TIMEOUT_MS};
 
-/// What calls of operations that do not exist are counted under.
+/// The name under which calls of unknown operations are counted.
 pub const UNKNOWN_OPERATION: &str = "(unknown)";
 
-/// How long a store that does not answer is waited for, even by a call whose time is over sooner.
+/// The minimum time to wait for the store, even when the deadline of the call is sooner.
 const STORE_PATIENCE_MS: u64 = 2000;
 
-/// Walks calls through the rooms. Clones are the same inner.
+/// Takes calls through the stages. Clones share their state.
 #[derive(Clone, Debug)]
 pub struct Dispatcher(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
     registry: ArcSwap<Registry>,
-    /// Tells that there are other operations now.
+    /// Notifies subscribers that the registry was replaced.
     changed: watch::Sender<()>,
-    /// Registries that were replaced while calls were still running in them.
+    /// Replaced registries whose operations may still be running.
     retired: Mutex<Vec<Arc<Registry>>>,
     ports: Ports,
     settings: Settings,
     tally: Tally,
-    repeats: Repeats,
-    rows: Rows,
-    running: Running,
-    /// Keys whose outcome is known and waits for the store, with what was asked under them.
+    repeated_failures: RepeatedFailures,
+    streaks: FailureStreaks,
+    running: RunningCalls,
+    /// Keys whose outcome is known but not stored yet, with the fingerprint of their input.
     unwritten: Mutex<BTreeMap<Scope, Fingerprint>>,
 }
 
 impl Dispatcher {
-    /// A dispatcher over a registry, with everything it needs from outside.
+    /// A dispatcher with default settings.
     pub fn new(registry: Registry, ports: Ports) -> Self {
         Self::with_settings(registry, ports, Settings::default())
     }
 
-    /// A dispatcher that works in other than the usual ways; settings that would defeat keys are raised.
+    /// A dispatcher with these settings; leases and retention that are too short for keys are raised.
     pub fn with_settings(registry: Registry, ports: Ports, settings: Settings) -> Self {
         Self(Arc::new(Inner {
             registry: ArcSwap::from_pointee(registry),
@@ -121,24 +124,24 @@ impl Dispatcher {
             ports,
             settings: settings.corrected(),
             tally: Tally::default(),
-            repeats: Repeats::default(),
-            rows: Rows::default(),
-            running: Running::default(),
+            repeated_failures: RepeatedFailures::default(),
+            streaks: FailureStreaks::default(),
+            running: RunningCalls::default(),
             unwritten: Mutex::default(),
         }))
     }
 
-    /// The operations it serves now.
+    /// The current registry.
     pub fn registry(&self) -> Arc<Registry> {
         self.0.registry.load_full()
     }
 
-    /// Looks at the operations it serves now, without holding on to them.
-    pub fn look<T>(&self, look: impl FnOnce(&Registry) -> T) -> T {
-        look(&self.0.registry.load())
+    /// Reads the current registry without keeping a reference to it.
+    pub fn with_registry<T>(&self, read: impl FnOnce(&Registry) -> T) -> T {
+        read(&self.0.registry.load())
     }
 
-    /// Serves other operations from now on; calls under way end as they began.
+    /// Replaces the registry; running calls finish with the operations they started with.
     pub fn replace(&self, registry: Registry) {
         let before = self.0.registry.swap(Arc::new(registry));
         let mut retired = self
@@ -150,102 +153,103 @@ impl Dispatcher {
         self.0.changed.send_replace(());
     }
 
-    /// Tells each time there are other operations.
+    /// Notifies each time the registry is replaced.
     pub fn changes(&self) -> watch::Receiver<()> {
         self.0.changed.subscribe()
     }
 
-    /// The operations this caller may call from outside, in the order of their names.
+    /// The external operations that this caller may call, ordered by name.
     pub fn callable(&self, caller: Option<&Identity>) -> Vec<Arc<Operation>> {
         let registry = self.0.registry.load();
         let callable = registry.operations().filter(|operation| {
             resolve::is_visible(operation, &Origin::Wire)
-                && lacking(&operation.spec().access_control, caller).is_none()
+                && missing_access(&operation.spec().access_control, caller).is_none()
         });
         callable.cloned().collect()
     }
 
-    /// The circuits that are not closed, of these operations and of the hosts behind them.
+    /// The circuits of these operations and their hosts that are not closed.
     pub fn open_circuits(&self, of: impl Fn(&Operation) -> bool) -> Vec<OpenCircuit> {
         let now = self.ports().clock.now();
         let registry = self.0.registry.load();
         let operations = registry.operations().filter(|operation| of(operation));
-        let behind = operations.filter_map(|operation| operation.behind());
-        let mut open: Vec<_> = behind.flat_map(|it| it.open_circuits(now)).collect();
-        let place = |it: &OpenCircuit| (it.upstream.clone(), it.level, it.operation.clone());
-        open.sort_by_key(place);
-        open.dedup_by_key(|it| place(it));
+        let upstreams = operations.filter_map(|operation| operation.upstream());
+        let mut open: Vec<_> = upstreams.flat_map(|it| it.open_circuits(now)).collect();
+        let identity = |it: &OpenCircuit| (it.upstream.clone(), it.level, it.operation.clone());
+        open.sort_by_key(identity);
+        open.dedup_by_key(|it| identity(it));
         open
     }
 
-    /// How much room the store has.
+    /// How much space the store uses, and its limits.
     pub fn store_state(&self) -> StoreState {
         self.ports().outcomes.state()
     }
 
-    /// Serves one call.
+    /// Runs one call.
     ///
     /// Refuses with NOT_FOUND, FORBIDDEN, INVALID_OPERATION_TYPE, INVALID_INPUT and the codes of the
-    /// room `claim`; adds TIMEOUT, ERR_OUTCOME_UNKNOWN, ERR_CANCELLED, ERR_CIRCUIT_OPEN and INTERNAL to
-    /// what the handler answers. Failures that may pass are retried first.
+    /// stage `claim`; adds TIMEOUT, ERR_OUTCOME_UNKNOWN, ERR_CANCELLED, ERR_CIRCUIT_OPEN and INTERNAL to
+    /// the failures of the handler. Retryable failures are retried first.
     pub async fn dispatch(&self, request: CallRequest) -> Answer {
-        let call = self.admit(request);
-        let validated = match self.enter(call.clone(), Expected::Answer) {
+        let call = self.begin(request);
+        let validated = match self.resolve_authorize_validate(call.clone(), Expected::Answer) {
             Ok(validated) => validated,
             Err(raised) => return self.refuse(raised, &call),
         };
-        match look_for_key(validated) {
-            Ok(Keys::Without(claimed)) => self.record(perform::perform(self, claimed).await),
-            Ok(Keys::With(keyed)) => self.dispatch_keyed(keyed).await,
+        match check_key(validated) {
+            Ok(KeyCheck::Unkeyed(claimed)) => self.record(attempt_loop::run(self, claimed).await),
+            Ok(KeyCheck::Keyed(keyed)) => self.dispatch_keyed(keyed).await,
             Err(raised) => self.refuse(raised, &call),
         }
     }
 
-    /// Serves one attempt of a task, whose owner holds the lease, waits and keeps the outcome.
-    pub async fn dispatch_task(&self, request: CallRequest, held: Held) -> TaskTurn {
-        let call = self.admit(request);
-        let validated = match self.enter(call.clone(), Expected::Answer) {
+    /// Runs one attempt of a task. The owner of the task holds the lease, waits between attempts and keeps
+    /// the outcome.
+    pub async fn dispatch_task(&self, request: CallRequest, task: TaskState) -> TaskAttempt {
+        let call = self.begin(request);
+        let validated = match self.resolve_authorize_validate(call.clone(), Expected::Answer) {
             Ok(validated) => validated,
             Err(raised) => {
-                return TaskTurn {
+                return TaskAttempt {
                     answer: self.refuse(raised, &call),
                     attempt: None,
-                    again_at: None,
+                    retry_at: None,
                 };
             }
         };
-        let performed = perform::perform_once(self, Claimed::brought(validated), held).await;
-        let last = performed.steps.last();
-        TaskTurn {
+        let finished = attempt_loop::run_once(self, Claimed::for_task(validated), task).await;
+        let last = finished.steps.last();
+        TaskAttempt {
             attempt: last.and_then(|step| step.failed.clone()),
-            again_at: performed.again_at,
-            answer: self.record(performed),
+            retry_at: finished.retry_at,
+            answer: self.record(finished),
         }
     }
 
-    /// Serves a subscription: its items, or why there are none.
+    /// Opens a subscription.
     pub fn subscribe(&self, request: CallRequest) -> Result<Subscription, Redacted> {
-        let call = self.admit(request);
-        match self.enter(call.clone(), Expected::Stream) {
+        let call = self.begin(request);
+        match self.resolve_authorize_validate(call.clone(), Expected::Stream) {
             Ok(validated) => Ok(Subscription::open(self.clone(), validated)),
             Err(raised) => Err(self.refused(raised, &call)),
         }
     }
 
-    /// Answers a call before it is one, because its protocol could not read it or there is no room for
-    /// it: the failure is stamped, redacted and recorded like that of any other call.
+    /// Rejects a call that its protocol could not decode or the gateway could not admit. The failure is
+    /// stamped, redacted and recorded like any other.
     pub fn reject(&self, request: CallRequest, failure: Failure) -> Answer {
-        let call = self.admit(request);
+        let call = self.begin(request);
         let registry = self.0.registry.load();
         let operation = registry.get(&call.operation);
         let operation = operation.filter(|it| resolve::is_visible(it, &call.origin));
         self.refuse(Raised::by_gateway(failure, operation.cloned()), &call)
     }
 
-    /// A key for a piece of work that came without one. Should nobody know how it ended, the failure
-    /// names the key, and asking again with it gives the recorded outcome.
+    /// Generates a key for a call that has none. If the outcome is unknown, the failure names the key;
+    /// repeating the call with it returns the recorded outcome.
     pub fn new_key(&self) -> IdempotencyKey {
-        claim::made_key(self.ports().ids.new_id())
+        claim::generated_key(self.ports().ids.new_id())
     }
 
     pub(crate) fn ports(&self) -> &Ports {
@@ -256,7 +260,7 @@ impl Dispatcher {
         &self.0.settings
     }
 
-    fn running(&self) -> &Running {
+    fn running(&self) -> &RunningCalls {
         &self.0.running
     }
 
@@ -264,29 +268,34 @@ impl Dispatcher {
         &self.0.tally
     }
 
-    fn repeats(&self) -> &Repeats {
-        &self.0.repeats
+    fn repeated_failures(&self) -> &RepeatedFailures {
+        &self.0.repeated_failures
     }
 
-    fn rows(&self) -> &Rows {
-        &self.0.rows
+    fn streaks(&self) -> &FailureStreaks {
+        &self.0.streaks
     }
 
-    fn admit(&self, mut request: CallRequest) -> Arc<Call> {
+    /// Assigns an id and a time to a decoded request, and applies the options in its input.
+    fn begin(&self, mut request: CallRequest) -> Arc<Call> {
         let ports = self.ports();
         let named = self.0.registry.load().get(&request.operation).cloned();
-        let steering = steer::steer(named.as_deref(), &mut request);
+        let options = input_options::take_input_options(named.as_deref(), &mut request);
         let (id, now) = (ports.ids.new_id(), ports.clock.now());
-        Arc::new(Call::of(request, named, steering, id, now))
+        Arc::new(Call::of(request, named, options, id, now))
     }
 
-    fn enter(&self, call: Arc<Call>, expected: Expected) -> Result<Validated, Raised> {
+    fn resolve_authorize_validate(
+        &self,
+        call: Arc<Call>,
+        expected: Expected,
+    ) -> Result<Validated, Raised> {
         let resolved = resolve::resolve(call, || self.registry())?;
         let authorized = authorize::authorize(resolved)?;
         validate::validate(authorized, expected)
     }
 
-    /// A refusal: the call ends before its handler was ever called.
+    /// Answers a call whose handler did not run.
     fn refuse(&self, raised: Raised, call: &Call) -> Answer {
         Answer::failed(call, self.refused(raised, call))
     }
@@ -296,10 +305,15 @@ impl Dispatcher {
         let failure = self.refusal_of(raised, call);
         let operation = failure.operation().filter(|_| known);
         let operation = operation.unwrap_or(UNKNOWN_OPERATION);
-        self.tally()
-            .add(operation, Some(failure.code()), call.at, Way::default(), 1);
+        self.tally().add(
+            operation,
+            Some(failure.code()),
+            call.at,
+            CallFlags::default(),
+            1,
+        );
         let is_known = known && failure.code().as_str() != codes::FORBIDDEN.code;
-        // What anyone can send costs no room: a person looks for calls of callers who may call.
+        // Recording calls that anyone can make up would let anyone fill the store.
         let is_noise = call.caller.is_none() && !is_known;
         if !is_noise && !self.is_only_counted(operation, &failure, call) {
             self.note(refusal(&failure, call));
@@ -307,15 +321,15 @@ impl Dispatcher {
         failure
     }
 
-    /// A failure that is the last word about its call: finished, with the way forward for its caller.
+    /// The final failure of a call: stamped, redacted, settled, and with advice for the caller.
     fn refusal_of(&self, raised: Raised, call: &Call) -> Redacted {
         let operation = raised.operation.clone();
-        let failure = self.finish(raised, call);
-        self.advised(failure, operation.as_deref(), call, Keeping::NotKept)
+        let failure = self.stamp_redact_settle(raised, call);
+        self.advise(failure, operation.as_deref(), call, Retention::NotKept)
     }
 
-    /// Stamps, redacts and settles a failure; its private part goes to the log.
-    fn finish(&self, raised: Raised, call: &Call) -> Redacted {
+    /// Takes a failure through these three stages and logs its private cause.
+    fn stamp_redact_settle(&self, raised: Raised, call: &Call) -> Redacted {
         let ports = self.ports();
         let stamped = stamp::stamp(raised, call, &*ports.ids, &*ports.clock);
         let settled = settle::settle(redact::redact(stamped, call), self.settings().strict);
@@ -344,7 +358,7 @@ fn refusal(failure: &Redacted, call: &Call) -> Recording {
     }
 }
 
-/// A time so much later, or the last there is.
+/// The time after a delay, or the maximum timestamp.
 pub(crate) fn later(now: Timestamp, delay_ms: u64) -> Timestamp {
     let delay = i64::try_from(delay_ms).map_or(SignedDuration::MAX, SignedDuration::from_millis);
     now.saturating_add(delay).unwrap_or(Timestamp::MAX)

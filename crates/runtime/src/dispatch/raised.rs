@@ -1,4 +1,4 @@
-//! A failure on its way to the caller, not yet safe to show.
+//! A failure that is not stamped, redacted and settled yet.
 
 use std::sync::Arc;
 
@@ -6,46 +6,46 @@ use panpan_failure::Failure;
 
 use crate::registry::Operation;
 
-/// A failure with what the later rooms have to know about it.
+/// A failure with the context that the later stages need.
 pub(super) struct Raised {
     pub(super) failure: Failure,
-    pub(super) speaker: Speaker,
+    pub(super) raised_by: RaisedBy,
     /// `None` when the operation was not found.
     pub(super) operation: Option<Arc<Operation>>,
-    /// What callers must not see.
+    /// The cause for the private log.
     pub(super) private_cause: Option<String>,
 }
 
-/// Whose failure it is. The protocol's codes are only the gateway's to give.
+/// Who raised a failure. Only the gateway may raise protocol codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Speaker {
+pub(super) enum RaisedBy {
     Gateway,
     Handler,
 }
 
 impl Raised {
-    /// A refusal, or a failure of the runtime itself.
+    /// A refusal or another failure of the gateway.
     pub(super) fn by_gateway(failure: Failure, operation: Option<Arc<Operation>>) -> Self {
         Self {
             failure,
-            speaker: Speaker::Gateway,
+            raised_by: RaisedBy::Gateway,
             operation,
             private_cause: None,
         }
     }
 
-    /// What a handler returned.
+    /// A failure that a handler returned.
     pub(super) fn by_handler(failure: Failure, operation: Arc<Operation>) -> Self {
         Self {
             failure,
-            speaker: Speaker::Handler,
+            raised_by: RaisedBy::Handler,
             operation: Some(operation),
             private_cause: None,
         }
     }
 
-    /// Adds what only the log may hold.
-    pub(super) fn privately(mut self, cause: impl Into<String>) -> Self {
+    /// Adds a cause for the private log.
+    pub(super) fn with_private_cause(mut self, cause: impl Into<String>) -> Self {
         self.private_cause = Some(cause.into());
         self
     }

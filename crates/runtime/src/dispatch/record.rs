@@ -1,6 +1,6 @@
-//! What people who watch learn of a call: that it was counted, and what was recorded of it.
+//! Stage record: counts a call, records it if the settings say so, and builds the answer.
 //!
-//! The outcome of a key is kept in `keep`, together with the recording.
+//! The outcome of a key is stored together with the recording in `record_keyed`.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,84 +13,85 @@ use panpan_redact::Redactor;
 use serde_json::Value;
 
 use super::Dispatcher;
-use super::advise::Keeping;
+use super::advise::Retention;
 use super::answer::Answer;
-use super::perform::{Performed, schema_broken_by};
+use super::attempt_loop::{Finished, output_violation};
 use super::request::Call;
 use super::stamp::PARAMETERS_BYTES_LIMIT;
 use crate::output::Output;
 use crate::registry::Operation;
 use crate::settings::Record;
-use crate::tally::Way;
+use crate::tally::CallFlags;
 
 impl Dispatcher {
-    /// Keeps what there is to keep of a call without a key, and gives the answer.
-    pub(super) fn record(&self, performed: Performed) -> Answer {
-        let performed = self.concluded(performed, Keeping::NotKept);
-        if let Some(recording) = self.recording(&performed) {
+    /// Records a call without a key, and returns the answer.
+    pub(super) fn record(&self, finished: Finished) -> Answer {
+        let finished = self.with_advice(finished, Retention::NotKept);
+        if let Some(recording) = self.recording(&finished) {
             self.note(recording);
         }
-        self.count(&performed);
-        answer(performed)
+        self.count(&finished);
+        answer(finished)
     }
 
-    /// The same with the way forward, if it failed.
-    pub(super) fn concluded(&self, mut performed: Performed, keeping: Keeping) -> Performed {
-        let claimed = &performed.claimed;
-        performed.outcome = performed.outcome.map_err(|failure| {
-            self.advised(failure, Some(&claimed.operation), &claimed.call, keeping)
+    /// Adds advice to a failure.
+    pub(super) fn with_advice(&self, mut finished: Finished, retention: Retention) -> Finished {
+        let claimed = &finished.claimed;
+        finished.outcome = finished.outcome.map_err(|failure| {
+            self.advise(failure, Some(&claimed.operation), &claimed.call, retention)
         });
-        performed
+        finished
     }
 
-    pub(super) fn count(&self, performed: &Performed) {
-        let claimed = &performed.claimed;
-        if performed.outcome.is_ok() {
-            self.rows()
+    pub(super) fn count(&self, finished: &Finished) {
+        let claimed = &finished.claimed;
+        if finished.outcome.is_ok() {
+            self.streaks()
                 .ended(claimed.operation.name().as_str(), &claimed.call);
         }
-        let retried = performed.made > 1;
-        let code = performed
+        let retried = finished.attempts_made > 1;
+        let code = finished
             .outcome
             .as_ref()
             .err()
             .map(|failure| failure.code());
         if code.is_none() && !retried {
-            // Emptied into the tally from time to time: most calls are of this kind.
+            // Most calls: counted without a lock, and moved to the tally by `maintain`.
             claimed.operation.successes.fetch_add(1, Ordering::Relaxed);
             return;
         }
-        let way = Way {
+        let flags = CallFlags {
             retried,
             replayed: false,
         };
         let name = claimed.operation.name().as_str();
-        self.tally().add(name, code, claimed.call.at, way, 1);
+        self.tally().add(name, code, claimed.call.at, flags, 1);
     }
 
-    /// Hands a recording to the store, and watches for failures like it.
+    /// Passes a recording to the store, and tracks equal failures.
     pub(super) fn note(&self, recording: Recording) {
-        self.watch_for_repeats(&recording);
+        self.track_repeats(&recording);
         self.ports().outcomes.note(recording);
     }
 
-    pub(super) fn watch_for_repeats(&self, recording: &Recording) {
-        if let Some(before) = self.repeats().watch(recording) {
+    pub(super) fn track_repeats(&self, recording: &Recording) {
+        if let Some(before) = self.repeated_failures().track(recording) {
             self.ports().outcomes.note(before);
         }
     }
 
-    /// Whether a failure is only counted, because enough like it were recorded just now.
+    /// Whether a failure is only counted, because enough equal ones were just recorded.
     pub(super) fn is_only_counted(&self, operation: &str, failure: &Failure, call: &Call) -> bool {
         let caller = call.caller.as_ref().map(|it| it.id.as_str());
         let code = failure.code();
-        self.repeats().count(operation, code, caller, call.at)
+        self.repeated_failures()
+            .count(operation, code, caller, call.at)
     }
 
-    pub(super) fn recording(&self, performed: &Performed) -> Option<Recording> {
-        let claimed = &performed.claimed;
-        let looked_at = &claimed.operation.looked_at;
-        let wanted = match (&performed.outcome, self.settings().record) {
+    pub(super) fn recording(&self, finished: &Finished) -> Option<Recording> {
+        let claimed = &finished.claimed;
+        let sampling_counter = &claimed.operation.sampling_counter;
+        let is_recorded = match (&finished.outcome, self.settings().record) {
             (Err(failure), _) => {
                 let name = claimed.operation.name().as_str();
                 !self.is_only_counted(name, failure, &claimed.call)
@@ -98,11 +99,14 @@ impl Dispatcher {
             (Ok(_), Record::All) => true,
             (Ok(_), Record::Failures) => false,
             (Ok(_), Record::Sample { every }) => {
-                performed.steps.len() > 1
-                    || looked_at.fetch_add(1, Ordering::Relaxed).checked_rem(every) == Some(0)
+                finished.steps.len() > 1
+                    || sampling_counter
+                        .fetch_add(1, Ordering::Relaxed)
+                        .checked_rem(every)
+                        == Some(0)
             }
         };
-        wanted.then(|| Recording {
+        is_recorded.then(|| Recording {
             id: claimed.call.id,
             at: claimed.call.at,
             operation: claimed.operation.name().to_string(),
@@ -110,45 +114,45 @@ impl Dispatcher {
             input: shown_input(
                 &claimed.operation,
                 &claimed.call,
-                performed.outcome.as_ref().err(),
+                finished.outcome.as_ref().err(),
             ),
-            retry_seed: performed.seed.unwrap_or_default(),
-            terms: performed.terms,
-            earlier: performed.earlier.clone(),
-            steps: performed.steps.clone(),
+            retry_seed: finished.seed.unwrap_or_default(),
+            terms: finished.terms,
+            earlier: finished.earlier.clone(),
+            steps: finished.steps.clone(),
             items: None,
             repeats: 0,
-            outcome: recorded(&performed.outcome),
+            outcome: recorded(&finished.outcome),
         })
     }
 }
 
-pub(super) fn answer(performed: Performed) -> Answer {
-    let delivered = performed.outcome.as_ref().ok();
-    let delivered = delivered.filter(|_| !performed.as_declared);
-    let operation = &performed.claimed.operation;
-    let beside = beside(&performed);
+pub(super) fn answer(finished: Finished) -> Answer {
+    let delivered = finished.outcome.as_ref().ok();
+    let delivered = delivered.filter(|_| !finished.matches_schema);
+    let operation = &finished.claimed.operation;
+    let extra = extra(&finished);
     Answer {
-        broken_schema: delivered.and_then(|output| schema_broken_by(operation, output)),
-        call: performed.claimed.call.id,
-        attempts: performed.made,
-        outcome: performed.outcome.map(Output::from),
+        schema_violation: delivered.and_then(|output| output_violation(operation, output)),
+        call: finished.claimed.call.id,
+        attempts: finished.attempts_made,
+        outcome: finished.outcome.map(Output::from),
         replayed: false,
-        as_declared: performed.as_declared,
+        matches_schema: finished.matches_schema,
         expires_at: None,
-        beside,
+        extra,
     }
 }
 
-/// What was given beside an outcome. Where nothing is passed on that a service says about a failure in its own words,
-/// only what clients of the protocol act on stays.
-fn beside(performed: &Performed) -> Option<Box<Value>> {
-    let mut beside = performed.claimed.call.take_beside()?;
-    let is_strict = performed.claimed.operation.spec().redaction == Some(Redaction::Strict);
-    if performed.outcome.is_err() && is_strict {
-        beside.as_object_mut()?.retain(|name, _| name == "error");
+/// What the handler returned in addition to the outcome. With strict redaction, a failure keeps only the member
+/// that clients of the protocol act on.
+fn extra(finished: &Finished) -> Option<Box<Value>> {
+    let mut extra = finished.claimed.call.take_extra()?;
+    let is_strict = finished.claimed.operation.spec().redaction == Some(Redaction::Strict);
+    if finished.outcome.is_err() && is_strict {
+        extra.as_object_mut()?.retain(|name, _| name == "error");
     }
-    Some(beside)
+    Some(extra)
 }
 
 pub(super) fn recorded(outcome: &Result<Arc<Value>, Redacted>) -> RecordedOutcome {
@@ -160,7 +164,7 @@ pub(super) fn recorded(outcome: &Result<Arc<Value>, Redacted>) -> RecordedOutcom
     }
 }
 
-/// The input without its secrets, unless it is large or the failure shows it already.
+/// The redacted input, unless it is too large or the failure already shows it.
 pub(super) fn shown_input(
     operation: &Operation,
     call: &Call,

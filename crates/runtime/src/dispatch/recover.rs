@@ -1,14 +1,14 @@
-//! What becomes of a key whose holder stopped without a word.
+//! Recovers a key whose earlier call ended without a recorded outcome, as after a crash.
 //!
-//! Its effect may have happened. An operation that does no harm when repeated runs again; one that can
-//! be asked is asked; of any other nobody can tell, and that is its outcome.
+//! That call may have taken effect. A harmless operation runs again; a reconcilable one is reconciled; for
+//! any other the outcome is ERR_OUTCOME_UNKNOWN.
 
 use panpan_contract::retry::Waiting;
 use panpan_failure::{Effect, Failure, codes};
 
-use super::attempt::{self, Ended, effect_when_cut};
+use super::attempt::{self, Ended, effect_when_interrupted};
+use super::attempt_loop::{Finished, terms};
 use super::claim::Claimed;
-use super::perform::{Performed, terms};
 use super::raised::Raised;
 use super::validate::attempt_timeout_ms;
 use super::{Dispatcher, later, milliseconds_between};
@@ -17,14 +17,14 @@ use crate::handler::{Reconcile, Reconciled};
 use crate::ports::Before;
 use crate::settings::RECOVERIES_LIMIT;
 
-/// What to do with a key.
+/// What to do with a recovered key.
 pub(super) enum Recovered {
-    /// The operation runs.
+    /// Run the operation.
     Run(Claimed),
-    /// There is an outcome without running it.
-    Known(Performed),
-    /// Nobody can tell today; the key stays as it is and can be asked for again later.
-    Unclear(Performed),
+    /// The outcome is known without running it.
+    Known(Finished),
+    /// Reconciliation failed; the key stays abandoned and can be recovered later.
+    Unclear(Finished),
 }
 
 pub(super) async fn recover(dispatcher: &Dispatcher, claimed: Claimed) -> Recovered {
@@ -43,14 +43,10 @@ pub(super) async fn recover(dispatcher: &Dispatcher, claimed: Claimed) -> Recove
         let failure = unknown(&claimed);
         return Recovered::Known(failed(dispatcher, claimed, failure));
     };
-    match ask(dispatcher, &claimed, reconcile).await {
+    match run_reconcile(dispatcher, &claimed, reconcile).await {
         Ok(Reconciled::Happened(output)) => {
             let terms = terms(&claimed, Waiting::Inline);
-            Recovered::Known(Performed::without_attempt(
-                claimed,
-                terms,
-                Ok(output.into()),
-            ))
+            Recovered::Known(Finished::without_attempt(claimed, terms, Ok(output.into())))
         }
         Ok(Reconciled::DidNotHappen) => Recovered::Run(claimed.without_effect_before()),
         Ok(Reconciled::Unknown) => {
@@ -59,13 +55,13 @@ pub(super) async fn recover(dispatcher: &Dispatcher, claimed: Claimed) -> Recove
         }
         Err(cause) => {
             let failure = unknown(&claimed);
-            let raised = Raised::by_gateway(failure, Some(operation)).privately(cause);
-            Recovered::Unclear(performed(dispatcher, claimed, raised))
+            let raised = Raised::by_gateway(failure, Some(operation)).with_private_cause(cause);
+            Recovered::Unclear(finished(dispatcher, claimed, raised))
         }
     }
 }
 
-async fn ask(
+async fn run_reconcile(
     dispatcher: &Dispatcher,
     claimed: &Claimed,
     reconcile: &dyn Reconcile,
@@ -90,33 +86,33 @@ async fn ask(
     match ended {
         Ended::Returned(Ok(reconciled)) => Ok(reconciled),
         Ended::Returned(Err(failure)) => Err(format!(
-            "it could not be reconciled: {}: {}",
+            "reconciliation failed: {}: {}",
             failure.code(),
             failure.message()
         )),
-        Ended::Panicked(said) => Err(format!("panic while reconciling: {said}")),
+        Ended::Panicked(message) => Err(format!("panic while reconciling: {message}")),
         Ended::TimedOut | Ended::Unanswered => {
-            Err(format!("reconciling took longer than {timeout_ms} ms"))
+            Err(format!("reconciliation took longer than {timeout_ms} ms"))
         }
-        Ended::Aborted => Err("reconciling was aborted".to_owned()),
+        Ended::Aborted => Err("reconciliation was aborted".to_owned()),
     }
 }
 
-fn failed(dispatcher: &Dispatcher, claimed: Claimed, failure: Failure) -> Performed {
+fn failed(dispatcher: &Dispatcher, claimed: Claimed, failure: Failure) -> Finished {
     let raised = Raised::by_gateway(failure, Some(claimed.operation.clone()));
-    performed(dispatcher, claimed, raised)
+    finished(dispatcher, claimed, raised)
 }
 
-fn performed(dispatcher: &Dispatcher, claimed: Claimed, raised: Raised) -> Performed {
-    let failure = dispatcher.finish(raised, &claimed.call);
+fn finished(dispatcher: &Dispatcher, claimed: Claimed, raised: Raised) -> Finished {
+    let failure = dispatcher.stamp_redact_settle(raised, &claimed.call);
     let terms = terms(&claimed, Waiting::Inline);
-    Performed::without_attempt(claimed, terms, Err(failure))
+    Finished::without_attempt(claimed, terms, Err(failure))
 }
 
 fn unknown(claimed: &Claimed) -> Failure {
     Failure::new(codes::ERR_OUTCOME_UNKNOWN)
         .with_message(format!(
-            "an earlier call of {} with this key stopped without a word; it may have taken effect",
+            "an earlier call of {} with this key ended without a recorded outcome; it may have taken effect",
             claimed.operation.name()
         ))
         .with_effect(Effect::Unknown)
@@ -125,9 +121,9 @@ fn unknown(claimed: &Claimed) -> Failure {
 fn given_up(claimed: &Claimed, recoveries: u32) -> Failure {
     Failure::new(codes::ERR_RECOVERY_EXHAUSTED)
         .with_message(format!(
-            "calls of {} with this key have ended without a word {recoveries} times",
+            "calls of {} with this key ended {recoveries} times without a recorded outcome",
             claimed.operation.name()
         ))
         .with_detail("recoveries", recoveries)
-        .with_effect(effect_when_cut(&claimed.operation))
+        .with_effect(effect_when_interrupted(&claimed.operation))
 }

@@ -1,7 +1,7 @@
-//! Secrets leave the failure, and what callers must not see leaves for the log.
+//! Stage redact: removes secrets from a failure and from its private cause.
 //!
-//! The rules are the contract's, what the operation's schemas mark as sensitive, and what the operation
-//! proves itself with.
+//! Besides the general rules, it removes values that the schemas mark as sensitive, the credentials of the
+//! operation, and the secrets that the caller sent.
 
 use std::sync::Arc;
 
@@ -9,15 +9,15 @@ use panpan_contract::operation::{OperationSpec, Redaction};
 use panpan_failure::{Failure, Marked, Redacted, codes};
 use panpan_redact::Redactor;
 
-use super::raised::{Raised, Speaker};
+use super::raised::{Raised, RaisedBy};
 use super::request::Call;
 use super::stamp::Stamped;
 use crate::registry::Operation;
 
-/// A failure with nothing secret in it.
+/// A failure without secrets.
 pub(super) struct Cleaned {
     pub(super) failure: Redacted,
-    pub(super) speaker: Speaker,
+    pub(super) raised_by: RaisedBy,
     pub(super) operation: Option<Arc<Operation>>,
     pub(super) private_cause: Option<String>,
     _made_here: (),
@@ -27,12 +27,12 @@ pub(super) fn redact(stamped: Stamped, call: &Call) -> Cleaned {
     let shows_input = stamped.shows_input;
     let Raised {
         failure,
-        speaker,
+        raised_by,
         operation,
         private_cause,
     } = stamped.raised;
-    let failure = match (&operation, speaker) {
-        (Some(operation), Speaker::Handler) => wordless(failure, operation.spec()),
+    let failure = match (&operation, raised_by) {
+        (Some(operation), RaisedBy::Handler) => without_service_text(failure, operation.spec()),
         _ => failure,
     };
     let marked = operation
@@ -41,32 +41,32 @@ pub(super) fn redact(stamped: Stamped, call: &Call) -> Cleaned {
             parameters: Some(operation.input_markers()),
             details: operation.details_markers(&failure),
         });
-    // What an operation proves itself with may come back in what the other side says.
+    // A service may echo the credentials of the operation in its error text.
     let mut redactor = operation
         .as_deref()
         .map_or_else(Redactor::new, |it| it.credentials().redactor());
-    // Parameters that are the input teach its secrets themselves.
+    // If the parameters are the input, the redactor learns its secrets from them.
     if !shows_input {
         redactor.learn_value(&call.input, marked.parameters);
     }
-    if let Some(brought) = &call.brought {
-        brought.teach(&mut redactor);
+    if let Some(secrets) = &call.caller_secrets {
+        secrets.teach(&mut redactor);
     }
     let private_cause =
-        private_cause.map(|cause| cleaned_like(&failure, cause, redactor.clone(), marked));
+        private_cause.map(|cause| redact_cause(&failure, cause, redactor.clone(), marked));
     Cleaned {
         failure: failure.redacted_by(redactor, marked),
-        speaker,
+        raised_by,
         operation,
         private_cause,
         _made_here: (),
     }
 }
 
-/// What a handler said without the words of the service behind it, where the operator asks for that.
-fn wordless(failure: Failure, spec: &OperationSpec) -> Failure {
+/// Removes the error text of the service, if the operator chose strict redaction.
+fn without_service_text(failure: Failure, spec: &OperationSpec) -> Failure {
     let is_declared = |text: &str| {
-        // A long description is passed on in part.
+        // A long description is truncated.
         let text = text.trim_end_matches('…');
         let mut declared = spec.error_schemas.iter();
         declared.any(|it| it.description.trim().starts_with(text))
@@ -77,9 +77,8 @@ fn wordless(failure: Failure, spec: &OperationSpec) -> Failure {
     }
 }
 
-/// A text cleaned as if it were this failure's message: what is secret among the parameters is
-/// secret in it too.
-fn cleaned_like(failure: &Failure, text: String, redactor: Redactor, marked: Marked<'_>) -> String {
+/// Redacts the private cause like the message of the failure, with the secrets among its parameters.
+fn redact_cause(failure: &Failure, text: String, redactor: Redactor, marked: Marked<'_>) -> String {
     let mut carrier = Failure::new(codes::INTERNAL).with_message(text);
     if let Some(parameters) = failure.parameters() {
         carrier = carrier.with_parameters(parameters.clone());

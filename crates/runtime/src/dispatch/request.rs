@@ -1,4 +1,4 @@
-//! A call as it is handed in, and what it carries through the rooms.
+//! A call as a protocol decoded it, and the state that it carries through the stages.
 
 use std::any::Any;
 use std::collections::BTreeSet;
@@ -13,79 +13,79 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use super::input_options::InputOptions;
 use super::later;
-use super::steer::Steering;
 use crate::credentials::Credentials;
-use crate::handler::{AskPerson, ReportProgress};
+use crate::handler::{AskClient, ReportProgress};
 use crate::idempotency::IdempotencyKey;
 use crate::identity::{Identity, StateOwner};
 use crate::ports::Scope;
 use crate::registry::Operation;
 use crate::trace::Trace;
 
-/// A call as a protocol hands it in. Its debug form does not show the input.
+/// A decoded call. Its debug form does not show the input.
 #[derive(Clone)]
 pub struct CallRequest {
     /// The name of the operation, as the caller wrote it.
     pub operation: String,
-    /// The input, not yet checked.
+    /// The input, not validated yet.
     pub input: Arc<Value>,
-    /// The argument that held the input, such as `input`, where the caller sent other arguments too.
-    pub input_stands_in: Option<&'static str>,
+    /// The argument that contained the input, such as `input`, if the caller sent other arguments too.
+    pub input_argument: Option<&'static str>,
     /// Where the call comes from.
     pub origin: Origin,
-    /// Who calls, if that is known.
+    /// The identity of the caller, if it is known.
     pub caller: Option<Arc<Identity>>,
-    /// Who owns what the call leaves at a service that keeps state: the first caller, also where an operation calls
-    /// another.
+    /// The owner of the state that the call leaves at a stateful service. An operation that calls another passes on
+    /// the owner of its own call.
     pub owner: StateOwner,
-    /// The name of the piece of work.
+    /// The idempotency key.
     pub key: Option<IdempotencyKey>,
-    /// Whether the gateway made the key because the caller gave none. The caller cannot repeat the call
-    /// under it before a failure names it.
-    pub key_is_made: bool,
-    /// What to do when the same piece of work is under way.
+    /// Whether the gateway generated the key because the caller sent none. The caller can repeat the call
+    /// with it only after a failure named it.
+    pub key_is_generated: bool,
+    /// How to treat a key that another call holds.
     pub in_flight: InFlight,
-    /// What to jitter delays with.
+    /// The seed for the jitter of retry delays.
     pub retry_seed: Option<i64>,
-    /// How long the caller waits, all attempts together.
+    /// How long the caller waits for all attempts together.
     pub timeout_ms: Option<u64>,
-    /// Stops the work when it fires, keyed or not.
+    /// Cancels the call, with or without a key.
     pub abort: Option<CancellationToken>,
-    /// Where to tell how far the work is.
+    /// Receives progress and log messages.
     pub progress: Option<Arc<dyn ReportProgress>>,
-    /// How to ask the person behind the call, if that can be done.
-    pub person: Option<Arc<dyn AskPerson>>,
-    /// The trace the call belongs to.
+    /// Sends questions to the client, if it accepts them.
+    pub client: Option<Arc<dyn AskClient>>,
+    /// The trace that the call belongs to.
     pub trace: Option<Trace>,
-    /// Secrets the caller brought along for whoever does the work, by name.
-    pub brought: Option<Credentials>,
-    /// The place the call takes up, given back by dropping it when the work has ended: work with a key
-    /// keeps its place after its caller has left.
-    pub place: Option<Arc<dyn Any + Send + Sync>>,
+    /// Secrets that the caller sent for the upstream, by name.
+    pub caller_secrets: Option<Credentials>,
+    /// The concurrency slot of the call, released by dropping it when the call ends. A call with a key keeps
+    /// its slot after the caller has left.
+    pub slot: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 /// Where a call comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// From outside: internal operations do not exist for it.
+    /// From a client; it cannot see internal operations.
     Wire,
     /// From this process, such as the command line or a task.
     Internal,
-    /// From another operation, which reaches only these.
+    /// From another operation.
     Operation {
-        /// The operations it was registered to call.
+        /// The operations that it was registered to call.
         reach: Arc<BTreeSet<OperationName>>,
-        /// How many operations stand between it and whoever called first.
+        /// How many operations are between this call and the first one.
         depth: u32,
     },
 }
 
-/// How deep operations may call each other.
+/// The maximum depth of nested operation calls.
 pub const CALL_DEPTH_LIMIT: u32 = 32;
 
 impl Origin {
-    /// How many operations stand between the call and whoever called first.
+    /// How many operations are between this call and the first one.
     pub(crate) fn depth(&self) -> u32 {
         match self {
             Origin::Wire | Origin::Internal => 0,
@@ -94,52 +94,52 @@ impl Origin {
     }
 }
 
-/// What to do when the same piece of work is under way.
+/// How to treat a key that another call holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum InFlight {
-    /// Say so.
+    /// Refuse the call.
     #[default]
     Refuse,
-    /// Wait for its outcome, as long as the caller waits.
+    /// Wait for the outcome of the other call until the deadline.
     Wait,
 }
 
-/// What a task brings along when it enters with one attempt at a time.
+/// What a task passes to `Dispatcher::dispatch_task` with each attempt.
 ///
-/// Whoever brings it holds the lease on the work, waits between the attempts, and keeps the outcome.
+/// The owner of the task holds the lease, waits between attempts, and keeps the outcome.
 #[derive(Clone, Debug, Default)]
-pub struct Held {
+pub struct TaskState {
     /// How the earlier attempts ended.
     pub history: Vec<Attempt>,
-    /// What the downstream key is made from.
+    /// The scope from which the downstream key is derived.
     pub scope: Option<Scope>,
 }
 
 impl CallRequest {
-    /// A call from outside by nobody in particular.
+    /// A call from a client without an identity.
     pub fn from_wire(operation: impl Into<String>, input: impl Into<Arc<Value>>) -> Self {
         Self {
             operation: operation.into(),
             input: input.into(),
-            input_stands_in: None,
+            input_argument: None,
             origin: Origin::Wire,
             caller: None,
             owner: StateOwner::Anyone,
             key: None,
-            key_is_made: false,
+            key_is_generated: false,
             in_flight: InFlight::default(),
             retry_seed: None,
             timeout_ms: None,
             abort: None,
             progress: None,
-            person: None,
+            client: None,
             trace: None,
-            brought: None,
-            place: None,
+            caller_secrets: None,
+            slot: None,
         }
     }
 
-    /// The same call under a key.
+    /// Adds a key.
     pub fn keyed(mut self, key: IdempotencyKey) -> Self {
         self.key = Some(key);
         self
@@ -159,59 +159,59 @@ impl fmt::Debug for CallRequest {
     }
 }
 
-/// A call on its way through the rooms.
+/// A call on its way through the stages.
 pub(crate) struct Call {
     pub(crate) id: Uuid,
     pub(crate) at: Timestamp,
     pub(crate) operation: String,
-    /// What goes by that name. Whether it is there for the caller is another question.
+    /// The operation of that name, whether or not the caller may see it.
     pub(crate) named: Option<Arc<Operation>>,
     pub(crate) input: Arc<Value>,
-    pub(crate) input_stands_in: Option<&'static str>,
+    pub(crate) input_argument: Option<&'static str>,
     pub(crate) origin: Origin,
     pub(crate) caller: Option<Arc<Identity>>,
     pub(crate) owner: StateOwner,
     pub(crate) key: Option<IdempotencyKey>,
-    pub(crate) key_is_made: bool,
+    pub(crate) key_is_generated: bool,
     pub(crate) in_flight: InFlight,
     pub(crate) retry_seed: Option<i64>,
     pub(crate) timeout_ms: Option<u64>,
     pub(crate) abort: Option<CancellationToken>,
     pub(crate) progress: Option<Arc<dyn ReportProgress>>,
-    pub(crate) person: Option<Arc<dyn AskPerson>>,
+    pub(crate) client: Option<Arc<dyn AskClient>>,
     pub(crate) trace: Option<Trace>,
-    pub(crate) brought: Option<Credentials>,
-    pub(crate) place: Option<Arc<dyn Any + Send + Sync>>,
-    pub(crate) steering: Steering,
-    /// What the last attempt gave beside its output.
-    pub(crate) beside: Mutex<Option<Box<Value>>>,
+    pub(crate) caller_secrets: Option<Credentials>,
+    pub(crate) slot: Option<Arc<dyn Any + Send + Sync>>,
+    pub(crate) input_options: InputOptions,
+    /// What the last attempt returned in addition to its output.
+    pub(crate) extra: Mutex<Option<Box<Value>>>,
 }
 
 impl Call {
-    /// The key its caller gave, with which the same caller can repeat it.
-    pub(super) fn stated_key(&self) -> Option<&IdempotencyKey> {
-        self.key.as_ref().filter(|_| !self.key_is_made)
+    /// The key that the caller sent.
+    pub(super) fn caller_key(&self) -> Option<&IdempotencyKey> {
+        self.key.as_ref().filter(|_| !self.key_is_generated)
     }
 
-    /// Whether its caller has stopped it.
+    /// Whether the caller has cancelled it.
     pub(super) fn is_aborted(&self) -> bool {
         self.abort
             .as_ref()
             .is_some_and(CancellationToken::is_cancelled)
     }
 
-    /// When its caller stops waiting, if it said so itself. What an operation says to one it calls is what
-    /// is left of its own time, and ends with that.
-    pub(crate) fn stated_deadline(&self) -> Option<Timestamp> {
-        let is_composed = matches!(self.origin, Origin::Operation { .. });
-        let stated_ms = self.timeout_ms.filter(|_| !is_composed)?;
-        Some(later(self.at, stated_ms))
+    /// The deadline that the caller set, if any. A call from another operation has none: its timeout is the
+    /// rest of the time of that operation.
+    pub(crate) fn caller_deadline(&self) -> Option<Timestamp> {
+        let is_nested = matches!(self.origin, Origin::Operation { .. });
+        let timeout_ms = self.timeout_ms.filter(|_| !is_nested)?;
+        Some(later(self.at, timeout_ms))
     }
 
     pub(super) fn of(
         request: CallRequest,
         named: Option<Arc<Operation>>,
-        steering: Steering,
+        input_options: InputOptions,
         id: Uuid,
         at: Timestamp,
     ) -> Self {
@@ -225,24 +225,24 @@ impl Call {
             caller: request.caller,
             owner: request.owner,
             key: request.key,
-            input_stands_in: request.input_stands_in,
-            key_is_made: request.key_is_made,
+            input_argument: request.input_argument,
+            key_is_generated: request.key_is_generated,
             in_flight: request.in_flight,
             retry_seed: request.retry_seed,
             timeout_ms: request.timeout_ms,
             abort: request.abort,
             progress: request.progress,
-            person: request.person,
+            client: request.client,
             trace: request.trace,
-            brought: request.brought,
-            place: request.place,
-            steering,
-            beside: Mutex::default(),
+            caller_secrets: request.caller_secrets,
+            slot: request.slot,
+            input_options,
+            extra: Mutex::default(),
         }
     }
 
-    pub(super) fn take_beside(&self) -> Option<Box<Value>> {
-        let mut beside = self.beside.lock().unwrap_or_else(PoisonError::into_inner);
-        beside.take()
+    pub(super) fn take_extra(&self) -> Option<Box<Value>> {
+        let mut extra = self.extra.lock().unwrap_or_else(PoisonError::into_inner);
+        extra.take()
     }
 }

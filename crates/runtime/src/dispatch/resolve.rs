@@ -1,7 +1,7 @@
-//! Which operation is meant.
+//! Stage resolve: finds the operation by name.
 //!
-//! Refuses with NOT_FOUND, also for internal operations called from outside: that they exist is
-//! nobody's business there. An operation that calls another finds only what it was registered to call.
+//! Refuses with NOT_FOUND, also for internal operations, so that clients cannot discover them. An
+//! operation that calls another finds only the operations that it was registered to call.
 
 use std::sync::Arc;
 
@@ -11,11 +11,11 @@ use panpan_failure::{Failure, codes};
 
 use super::raised::Raised;
 use super::request::{CALL_DEPTH_LIMIT, Call, Origin};
-use super::stamp::asked_name;
-use crate::identity::lacking;
+use super::stamp::requested_name;
+use crate::identity::missing_access;
 use crate::registry::{Operation, Registry};
 
-/// A call whose operation exists for its caller.
+/// A call of an operation that its caller can see.
 pub(super) struct Resolved {
     pub(super) operation: Arc<Operation>,
     pub(super) call: Arc<Call>,
@@ -50,58 +50,63 @@ pub(super) fn is_visible(operation: &Operation, origin: &Origin) -> bool {
     }
 }
 
-/// Operations that call each other in a circle would otherwise end only with the stack.
+/// Stops operations that call each other in a cycle before they overflow the stack.
 fn too_deep(operation: &Operation) -> Failure {
     Failure::new(codes::ERR_RESOURCE_EXHAUSTED)
         .with_message(format!(
-            "operation {} is called by operations that call each other more than {CALL_DEPTH_LIMIT} deep",
+            "operation {} exceeds the limit of {CALL_DEPTH_LIMIT} nested operation calls",
             operation.name()
         ))
         .with_detail("call_depth_limit", CALL_DEPTH_LIMIT)
-        .with_actions(["Have the operations not call each other in a circle"])
+        .with_actions(["Break the cycle of operations that call each other"])
 }
 
 fn not_found(registry: &Registry, call: &Call) -> Failure {
     let callable = registry
         .operations()
         .filter(|operation| is_visible(operation, &call.origin))
-        // What the caller may not call is not suggested either.
+        // Operations that the caller may not call are not suggested.
         .filter(|operation| {
             let control = &operation.spec().access_control;
-            lacking(control, call.caller.as_deref()).is_none()
+            missing_access(control, call.caller.as_deref()).is_none()
         })
         .map(|operation| operation.name().as_str());
-    absent(&call.operation, callable, "Call")
+    operation_not_found(&call.operation, callable, "Call")
 }
 
-/// The failure for a name nothing answers to, with the names that could be meant and what to do with them.
-pub fn absent<'a>(name: &str, known: impl Iterator<Item = &'a str>, instead: &str) -> Failure {
-    let asked = asked_name(name);
-    let near = meant(&asked, known);
+/// NOT_FOUND for an unknown operation, with similar names. `verb` starts the action for the nearest one,
+/// such as `Call`.
+pub fn operation_not_found<'a>(
+    name: &str,
+    known: impl Iterator<Item = &'a str>,
+    verb: &str,
+) -> Failure {
+    let requested = requested_name(name);
+    let near = similar_names(&requested, known);
     let failure = Failure::new(codes::NOT_FOUND)
-        .with_message(format!("there is no operation {asked}"))
-        .with_detail("operation", asked);
+        .with_message(format!("there is no operation {requested}"))
+        .with_detail("operation", requested);
     let Some(nearest) = near.first() else {
         return failure;
     };
-    let mut actions = vec![format!("{instead} {nearest} if that is what you meant")];
+    let mut actions = vec![format!("{verb} {nearest} if that is what you meant")];
     actions.extend(failure.recovery().required_actions.iter().cloned());
     failure
         .with_detail("nearest", near.clone())
         .with_actions(actions)
 }
 
-/// The names that were most likely meant: written in another way, or misspelled. An operation of another
-/// service is never meant, nor one that does something else to the same thing.
-pub fn meant<'a>(asked: &str, known: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
-    let asked = Spelled::of(asked);
-    let known = known.filter(|it| asked.may_mean(it));
-    if asked.namespace.is_some() {
-        return nearest(&asked.whole, known);
+/// The known names that differ from a requested one only in spelling or notation. Names of another service
+/// and names with another verb never match.
+pub fn similar_names<'a>(requested: &str, known: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let requested = NameParts::of(requested);
+    let known = known.filter(|it| requested.may_mean(it));
+    if requested.namespace.is_some() {
+        return nearest(&requested.whole, known);
     }
-    // Written without its service.
+    // The caller left out the service.
     let known: Vec<&str> = known.collect();
-    let near = nearest(&asked.whole, known.iter().map(|it| last_part(it)));
+    let near = nearest(&requested.whole, known.iter().map(|it| last_part(it)));
     let mut named: Vec<(usize, &str)> = Vec::new();
     for name in known {
         let nearness = near.iter().position(|it| *it == last_part(name));
@@ -109,28 +114,28 @@ pub fn meant<'a>(asked: &str, known: impl Iterator<Item = &'a str>) -> Vec<&'a s
     }
     named.sort_by_key(|(nearness, _)| *nearness);
     let named = named.into_iter().map(|(_, name)| name);
-    named.take(MEANT_LIMIT).collect()
+    named.take(SIMILAR_NAMES_LIMIT).collect()
 }
 
-/// How many operations a name without its service may mean.
-const MEANT_LIMIT: usize = 3;
+/// How many operations are suggested for a name without a service.
+const SIMILAR_NAMES_LIMIT: usize = 3;
 
 /// The name of an operation or tool without its service.
 fn last_part(name: &str) -> &str {
-    let without_steps = name.rsplit_once('/').map_or(name, |(_, last)| last);
-    let parts = without_steps.rsplit_once("__");
-    parts.map_or(without_steps, |(_, last)| last)
+    let after_slash = name.rsplit_once('/').map_or(name, |(_, last)| last);
+    let parts = after_slash.rsplit_once("__");
+    parts.map_or(after_slash, |(_, last)| last)
 }
 
-/// A name in its parts, whether it is written as an operation's or as a tool's.
-struct Spelled {
+/// The parts of an operation name or a tool name.
+struct NameParts {
     whole: String,
     namespace: Option<String>,
-    /// What it does: the first word of its last part.
+    /// The first word of its last part.
     verb: String,
 }
 
-impl Spelled {
+impl NameParts {
     fn of(name: &str) -> Self {
         let whole = name.replace("__", "/");
         let (namespace, last) = match whole.rsplit_once('/') {
@@ -152,13 +157,13 @@ impl Spelled {
             (Some(ours), Some(theirs)) => !nearest(ours, [theirs.as_str()]).is_empty(),
             _ => true,
         };
-        same_service && is_slip(&self.verb, &theirs.verb)
+        same_service && is_misspelling(&self.verb, &theirs.verb)
     }
 }
 
-/// Whether a word is another with a slip of the pen in it. Short words that begin differently mean
-/// different things: get, set.
-fn is_slip(word: &str, other: &str) -> bool {
+/// Whether one word is a misspelling of the other. Short words that begin differently are different words:
+/// get, set.
+fn is_misspelling(word: &str, other: &str) -> bool {
     const SHORT: usize = 4;
     let is_long = word.len() > SHORT && other.len() > SHORT;
     let begins_alike = word.chars().next() == other.chars().next();
@@ -170,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_misspelled_name_of_the_same_service_is_meant() {
+    fn only_misspelled_names_of_the_same_service_are_similar() {
         let known = [
             "shop/createOrder",
             "shop/deleteOrder",
@@ -178,7 +183,7 @@ mod tests {
             "shop/list_orders",
             "store/getOrder",
         ];
-        for (asked, expected) in [
+        for (requested, expected) in [
             ("shop__getOrder", &["shop/getOrder"][..]),
             ("shop/getOrders", &["shop/getOrder"]),
             ("shop/deletOrder", &["shop/deleteOrder"]),
@@ -193,7 +198,8 @@ mod tests {
             ("list_order", &["shop/list_orders"]),
             ("removeOrder", &[]),
         ] {
-            assert_eq!(meant(asked, known.into_iter()), expected, "{asked}");
+            let found = similar_names(requested, known.into_iter());
+            assert_eq!(found, expected, "{requested}");
         }
     }
 }

@@ -1,19 +1,18 @@
-//! Is the code one the operation may answer, and do the details fit their schema.
+//! Stage settle: checks the code and the details of a failure against the contract.
 //!
-//! A handler may answer what its operation declares and what the catalogue knows, except the codes
-//! of the protocol, which it may at most pass on from another gateway. Everything else is a defect of
-//! the handler: the caller sees INTERNAL with the original code, the log the rest.
+//! A handler may return declared codes and catalogue codes. Protocol codes it may only relay from another
+//! gateway. For any other code the caller gets INTERNAL with the original code, and the log gets the rest.
 
 use panpan_failure::catalogue::is_protocol_code;
 use panpan_failure::{Failure, Kind, Redacted, codes};
 use serde_json::{Map, Value};
 
-use super::attempt::stopped_by_a_defect;
-use super::raised::Speaker;
+use super::attempt::internal_error;
+use super::raised::RaisedBy;
 use super::redact::Cleaned;
 use crate::registry::Operation;
 
-/// A failure the caller may see.
+/// A failure that the caller may see.
 pub(super) struct Settled {
     pub(super) failure: Redacted,
     pub(super) private_cause: Option<String>,
@@ -33,53 +32,53 @@ impl Settled {
 pub(super) fn settle(cleaned: Cleaned, strict: bool) -> Settled {
     let Cleaned {
         failure,
-        speaker,
+        raised_by,
         operation,
         private_cause,
         ..
     } = cleaned;
-    let (Speaker::Handler, Some(operation)) = (speaker, &operation) else {
+    let (RaisedBy::Handler, Some(operation)) = (raised_by, &operation) else {
         return Settled::of(failure, private_cause);
     };
-    match meant(&failure, operation) {
-        // Neither the facts of a code nor whether its details were checked is the handler's to say.
+    match kind_of(&failure, operation) {
+        // The handler cannot change the facts of a code, nor claim that its details were checked.
         Some(kind) => checked(failure.restated(kind), operation, private_cause, strict),
         None => undeclared(&failure, operation),
     }
 }
 
-/// The facts of the code as they were declared or catalogued; `None` when it is not to be answered.
-fn meant(failure: &Failure, operation: &Operation) -> Option<Kind> {
+/// The declared or catalogued kind of the code; `None` if the operation may not return it.
+fn kind_of(failure: &Failure, operation: &Operation) -> Option<Kind> {
     let code = failure.code();
     if is_protocol_code(code.as_str()) && !operation.relays() {
         return None;
     }
     let declared = operation.declared(code).map(|it| it.kind.clone());
     let kind = failure.kind();
-    // This code is for answers of any status, and keeps theirs.
+    // ERR_TRY_LATER keeps the status of the response.
     let keeps_status = code.as_str() == codes::ERR_TRY_LATER.code;
-    let said = (keeps_status || kind.is_as_catalogued()).then(|| kind.clone());
-    declared.or(said).or_else(|| Kind::of(code.as_str()))
+    let given = (keeps_status || kind.is_as_catalogued()).then(|| kind.clone());
+    declared.or(given).or_else(|| Kind::of(code.as_str()))
 }
 
-/// Copies what the room `stamp` filled in.
-fn origin_of(mut failure: Failure, said: &Failure) -> Failure {
-    if let Some(source) = said.source() {
+/// Copies the members that the stage `stamp` filled in.
+fn with_stamp_of(mut failure: Failure, original: &Failure) -> Failure {
+    if let Some(source) = original.source() {
         failure = failure.with_source(source);
     }
-    if let Some(operation) = said.operation() {
+    if let Some(operation) = original.operation() {
         failure = failure.with_operation(operation);
     }
-    if let Some(parameters) = said.parameters() {
+    if let Some(parameters) = original.parameters() {
         failure = failure.with_parameters(parameters.clone());
     }
-    if let (Some(id), Some(at)) = (said.id(), said.at()) {
+    if let (Some(id), Some(at)) = (original.id(), original.at()) {
         failure = failure.stamped(id, at);
     }
     failure
 }
 
-/// Details that break their schema keep their code: the caller can still act on it.
+/// Checks the details against their schema. A failure with invalid details keeps its code, unless strict.
 fn checked(
     failure: Redacted,
     operation: &Operation,
@@ -89,12 +88,12 @@ fn checked(
     let Some(schema) = operation.details_schema(&failure) else {
         return Settled::of(failure, cause);
     };
-    let broken = match schema {
+    let problem = match schema {
         Ok(schema) if schema.accepts(&details(&failure)) => {
             return Settled::of(failure.with_details_checked(), cause);
         }
         Ok(_) => format!(
-            "the details of {} do not fit their declared schema",
+            "the details of {} do not match their declared schema",
             failure.code()
         ),
         Err(broken) => format!(
@@ -105,11 +104,11 @@ fn checked(
     if strict {
         let settled = undeclared(&failure, operation);
         return Settled {
-            private_cause: Some(broken),
+            private_cause: Some(problem),
             ..settled
         };
     }
-    Settled::of(failure, cause.or(Some(broken)))
+    Settled::of(failure, cause.or(Some(problem)))
 }
 
 fn details(failure: &Failure) -> Value {
@@ -118,24 +117,24 @@ fn details(failure: &Failure) -> Value {
         .map_or_else(|| Value::Object(Map::new()), |it| Value::Object(it.clone()))
 }
 
-/// A handler that answers INTERNAL had an error without a code; any other code it may not answer is
-/// named, so that its author finds it.
-fn undeclared(said: &Redacted, operation: &Operation) -> Settled {
+/// INTERNAL in place of a code that the handler may not return. The details name the original code for the
+/// author of the handler, unless it was INTERNAL itself.
+fn undeclared(original: &Redacted, operation: &Operation) -> Settled {
     let name = operation.name();
-    let failure = Failure::new(codes::INTERNAL).with_effect(said.effect());
-    let failure = if said.code() == failure.code() {
-        failure.with_message(stopped_by_a_defect(operation))
+    let failure = Failure::new(codes::INTERNAL).with_effect(original.effect());
+    let failure = if original.code() == failure.code() {
+        failure.with_message(internal_error(operation))
     } else {
         failure
             .with_message(format!(
-                "operation {name} failed with a code it may not answer"
+                "operation {name} failed with a code that it may not return"
             ))
-            .with_detail("original_code", said.code().as_str())
+            .with_detail("original_code", original.code().as_str())
     };
-    let mut cause = format!("{}: {}", said.code(), said.message());
-    for step in said.causes() {
+    let mut cause = format!("{}: {}", original.code(), original.message());
+    for step in original.causes() {
         cause.push_str("; caused by: ");
         cause.push_str(&step.message);
     }
-    Settled::of(origin_of(failure, said).redacted(), Some(cause))
+    Settled::of(with_stamp_of(failure, original).redacted(), Some(cause))
 }

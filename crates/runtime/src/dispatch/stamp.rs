@@ -1,57 +1,58 @@
-//! Who speaks, what was tried, which occurrence this is, when, and whether its caller may repeat it.
+//! Stage stamp: adds the id, time, source, operation and parameters to a failure, and whether the caller may
+//! repeat the call.
 //!
-//! Fills in only what the failure does not say itself.
+//! Fills in only members that the failure does not have.
 
 use panpan_contract::operation::NAME_LENGTH_LIMIT;
 use panpan_failure::{Effect, Failure, Repeat, codes, size};
 use serde_json::{Map, Value};
 
-use super::claim::{is_sent_a_key, made_key, may_be_repeated_by_caller};
-use super::raised::{Raised, Speaker};
+use super::claim::{generated_key, gets_generated_key, may_be_repeated_by_caller};
+use super::raised::{Raised, RaisedBy};
 use super::request::Call;
 use crate::idempotency::IdempotencyKey;
 use crate::ports::{Clock, Ids};
 use crate::registry::Operation;
 
-/// The source of failures that are the gateway's own.
+/// The source of failures that the gateway raised.
 pub const GATEWAY: &str = "gateway";
 
-/// Under which name among the details a failure names the idempotency key of its call.
+/// The member of the details that names the idempotency key of the call.
 pub(super) const KEY_DETAIL: &str = "idempotency_key";
 
-/// The largest input shown as a failure's parameters, in bytes of JSON; a larger one is left out.
+/// The largest input that a failure shows as its parameters, in bytes of JSON.
 pub const PARAMETERS_BYTES_LIMIT: usize = 16 * 1024;
 
-/// A name as the caller wrote it, no longer than a name can be.
-pub(super) fn asked_name(name: &str) -> String {
+/// The name that the caller requested, truncated to the maximum length of a name.
+pub(super) fn requested_name(name: &str) -> String {
     name.chars().take(NAME_LENGTH_LIMIT).collect()
 }
 
-/// A failure that says where it comes from.
+/// A failure with its id, time, source and operation.
 pub(super) struct Stamped {
     pub(super) raised: Raised,
-    /// Whether its parameters are the whole input of the call.
+    /// Whether its parameters are the input of the call.
     pub(super) shows_input: bool,
     _made_here: (),
 }
 
 pub(super) fn stamp(mut raised: Raised, call: &Call, ids: &dyn Ids, clock: &dyn Clock) -> Stamped {
     let mut failure = raised.failure.stamped(ids.new_id(), clock.now());
-    let asked;
+    let requested;
     let operation = match &raised.operation {
         Some(operation) => operation.name().as_str(),
         None => {
-            asked = asked_name(&call.operation);
-            &asked
+            requested = requested_name(&call.operation);
+            &requested
         }
     };
     if failure.source().is_none() {
-        failure = failure.with_source(match raised.speaker {
-            Speaker::Gateway => GATEWAY,
-            Speaker::Handler => operation,
+        failure = failure.with_source(match raised.raised_by {
+            RaisedBy::Gateway => GATEWAY,
+            RaisedBy::Handler => operation,
         });
     }
-    // What could not be read as a call asked for nothing in particular.
+    // A call that could not be decoded has no operation name.
     if failure.operation().is_none() && !operation.is_empty() {
         failure = failure.with_operation(operation);
     }
@@ -61,13 +62,13 @@ pub(super) fn stamp(mut raised: Raised, call: &Call, ids: &dyn Ids, clock: &dyn 
         shows_input = true;
     }
     if let Some(operation) = &raised.operation {
-        let by_gateway = raised.speaker == Speaker::Gateway;
-        // Nothing is said about repeating what can neither succeed nor have happened.
+        let by_gateway = raised.raised_by == RaisedBy::Gateway;
+        // A call that cannot succeed and had no effect needs no statement about repeating.
         if failure.retryable() || failure.effect() != Effect::None {
             let repeat = repeat(&failure, by_gateway, operation, call);
             failure = failure.with_repeat(repeat);
         }
-        if let Some(key) = key_to_name(&failure, operation, call) {
+        if let Some(key) = key_for_details(&failure, operation, call) {
             failure = failure.with_detail(KEY_DETAIL, key.as_str());
         }
     }
@@ -79,8 +80,8 @@ pub(super) fn stamp(mut raised: Raised, call: &Call, ids: &dyn Ids, clock: &dyn 
     }
 }
 
-/// Whether the caller may repeat the call. What a service or a handler says about repeating counts only
-/// where it forbids it. Another panpan knows the operation, and the key it was given is the caller's.
+/// Whether the caller may repeat the call. A service or handler can only forbid it. Another panpan may also
+/// allow it: it knows the operation, and it received the key of the caller.
 pub(super) fn repeat(
     failure: &Failure,
     by_gateway: bool,
@@ -93,26 +94,30 @@ pub(super) fn repeat(
         Some(known @ Repeat::OnlyWithoutEffect) if is_relayed => known,
         _ if may_be_repeated_by_caller(operation, call) => Repeat::Allowed,
         Some(Repeat::Allowed) if by_gateway => Repeat::Allowed,
-        Some(Repeat::Allowed) if is_relayed && call.stated_key().is_some() => Repeat::Allowed,
+        Some(Repeat::Allowed) if is_relayed && call.caller_key().is_some() => Repeat::Allowed,
         _ => Repeat::OnlyWithoutEffect,
     }
 }
 
-/// The key a caller has to know that did not give it: an operator can find the call by it, and a service
-/// that recognises keys does nothing twice when the call is repeated with it.
-fn key_to_name(failure: &Failure, operation: &Operation, call: &Call) -> Option<IdempotencyKey> {
+/// The key that the details name: an operator finds the call by it, and a service that recognises keys
+/// applies a repeated call only once.
+fn key_for_details(
+    failure: &Failure,
+    operation: &Operation,
+    call: &Call,
+) -> Option<IdempotencyKey> {
     let is_unknown = failure.code().as_str() == codes::ERR_OUTCOME_UNKNOWN.code;
     let may_have_happened = failure.effect() == Effect::Unknown;
     match &call.key {
         Some(key) if is_unknown => Some(key.clone()),
-        key if may_have_happened && is_sent_a_key(operation, call) => {
-            Some(key.clone().unwrap_or_else(|| made_key(call.id)))
+        key if may_have_happened && gets_generated_key(operation, call) => {
+            Some(key.clone().unwrap_or_else(|| generated_key(call.id)))
         }
         _ => None,
     }
 }
 
-/// The input, unless it is large.
+/// The input, unless it is too large.
 fn parameters(call: &Call) -> Option<Map<String, Value>> {
     let members = call.input.as_object()?;
     size::fits(&call.input, PARAMETERS_BYTES_LIMIT).then(|| members.clone())

@@ -1,7 +1,8 @@
-//! Streams: items until the end or a failure, and a record of how many there were.
+//! Subscriptions: a stream of items that ends normally or with a failure.
 //!
-//! A stream is resolved, authorized and validated like any call, and has no key, no retries and no
-//! deadline. The failure that ends it is stamped, redacted and settled like any other.
+//! A subscription is resolved, authorized and validated like any call, but has no key, no retries and no
+//! deadline. Its failure is stamped, redacted and settled like any other. Only the number of items is
+//! recorded.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
@@ -20,7 +21,7 @@ use tokio_util::sync::WaitForCancellationFutureOwned;
 use uuid::Uuid;
 
 use super::Dispatcher;
-use super::attempt::{cancelled, panicked, said};
+use super::attempt::{cancelled, panic_message, panicked};
 use super::raised::Raised;
 use super::record::shown_input;
 use super::request::Call;
@@ -28,9 +29,9 @@ use super::validate::Validated;
 use crate::context::{CancelOnDrop, Context};
 use crate::handler::BoxStream;
 use crate::registry::Operation;
-use crate::tally::Way;
+use crate::tally::CallFlags;
 
-/// The items of a subscription. A failure is the last of them; dropping it stops the work.
+/// The items of a subscription. A failure is the last item; dropping the stream stops the handler.
 pub struct Subscription {
     dispatcher: Dispatcher,
     operation: Arc<Operation>,
@@ -54,8 +55,8 @@ impl Subscription {
             handler.open(context, call.input.clone())
         });
         let items = catch_unwind(open).unwrap_or_else(|panic| {
-            let said = said(&*panic);
-            Box::pin(Broken(Some(said)))
+            let message = panic_message(&*panic);
+            Box::pin(PanickedOnOpen(Some(message)))
         });
         Self {
             aborted: call
@@ -76,7 +77,7 @@ impl Subscription {
         self.call.id
     }
 
-    /// How many items there were so far.
+    /// How many items the stream has returned so far.
     pub fn count(&self) -> u64 {
         self.count
     }
@@ -87,14 +88,20 @@ impl Subscription {
         failure
     }
 
-    /// Drops the handler's stream, where a panic in it does no harm, and records the end.
+    /// Drops the stream of the handler, catching panics, and records the end.
     fn end(&mut self, outcome: RecordedOutcome) {
         let items = self.items.take();
         let _ = catch_unwind(AssertUnwindSafe(move || drop(items)));
         let recording = self.recording(outcome);
         let name = self.operation.name().as_str();
         let tally = self.dispatcher.tally();
-        tally.add(name, recording.code(), self.call.at, Way::default(), 1);
+        tally.add(
+            name,
+            recording.code(),
+            self.call.at,
+            CallFlags::default(),
+            1,
+        );
         self.dispatcher.note(recording);
     }
 
@@ -154,14 +161,14 @@ impl Stream for Subscription {
                 Poll::Ready(None)
             }
             Err(panic) => {
-                let raised = panicked(&this.operation, &said(&*panic));
+                let raised = panicked(&this.operation, &panic_message(&*panic));
                 Poll::Ready(Some(Err(this.fail(raised))))
             }
         }
     }
 }
 
-/// The end of a stream has no output; what its items were is not kept.
+/// A stream has no output, and its items are not recorded.
 fn completed() -> RecordedOutcome {
     RecordedOutcome::Succeeded {
         output_digest: hex(&Sha256::digest("")),
@@ -188,14 +195,14 @@ impl std::fmt::Debug for Subscription {
     }
 }
 
-/// The stream of a handler that panicked before it gave one.
-struct Broken(Option<String>);
+/// The stream of a handler that panicked on open: repeats the panic when polled.
+struct PanickedOnOpen(Option<String>);
 
-impl Stream for Broken {
+impl Stream for PanickedOnOpen {
     type Item = Result<Value, Failure>;
 
     fn poll_next(mut self: Pin<&mut Self>, _: &mut Task<'_>) -> Poll<Option<Self::Item>> {
-        let said = self.0.take().unwrap_or_default();
-        std::panic::resume_unwind(Box::new(said))
+        let message = self.0.take().unwrap_or_default();
+        std::panic::resume_unwind(Box::new(message))
     }
 }

@@ -1,6 +1,6 @@
-//! Can the operation be called this way, and does the input fit its schema.
+//! Stage validate: checks the type of the operation and the input against its schema, and sets the deadline.
 //!
-//! Refuses with INVALID_OPERATION_TYPE, or with INVALID_INPUT and everything that does not fit.
+//! Refuses with INVALID_OPERATION_TYPE, or with INVALID_INPUT and all violations.
 
 use std::sync::Arc;
 
@@ -15,18 +15,18 @@ use super::request::Call;
 use crate::registry::Operation;
 use crate::schema::{Checked, VIOLATIONS_LIMIT};
 
-/// How long an attempt may take when its operation does not say.
+/// The timeout of one attempt, unless the operation sets another.
 pub const DEFAULT_TIMEOUT_MS: u64 = 30_000;
 
-/// How long a call may take, all attempts together, when its caller does not say; at least as long as
-/// one attempt.
+/// The timeout of a call with all its attempts, unless the caller sets another; never shorter than the
+/// timeout of one attempt.
 pub const DEFAULT_CALL_TIMEOUT_MS: u64 = 60_000;
 
-/// How long after a call began another attempt may start, when its operation does not say. Clients that
-/// give up after five seconds are common: they get the failure and when to come back, not a time-out.
+/// The patience, unless the operation sets another. Many clients give up after five seconds; with this
+/// default they get the failure and its delay instead of a timeout.
 pub const DEFAULT_PATIENCE_MS: u64 = 4_000;
 
-/// A call with input the handler can rely on.
+/// A call whose input matches the schema.
 pub(super) struct Validated {
     pub(super) operation: Arc<Operation>,
     pub(super) call: Arc<Call>,
@@ -35,7 +35,7 @@ pub(super) struct Validated {
     _made_here: (),
 }
 
-/// What a caller expects to get.
+/// The kind of result that the caller expects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Expected {
     Answer,
@@ -46,25 +46,25 @@ pub(super) fn validate(authorized: Authorized, expected: Expected) -> Result<Val
     let Authorized {
         operation, call, ..
     } = authorized;
-    let gives = match operation.spec().op_type {
+    let returns = match operation.spec().op_type {
         OperationType::Subscription => Expected::Stream,
         OperationType::Query | OperationType::Mutation => Expected::Answer,
     };
-    if gives != expected {
-        let failure = wrong_type(&operation, gives);
+    if returns != expected {
+        let failure = wrong_type(&operation, returns);
         return Err(Raised::by_gateway(failure, Some(operation)));
     }
     let mut checked = match operation.input_schema() {
         Ok(schema) => schema.check_input(&operation.spec().input_schema, &call.input),
         Err(broken) => {
             let cause = format!("the input schema does not compile: {broken}");
-            return Err(defect(operation, cause));
+            return Err(invalid_schema(operation, cause));
         }
     };
-    let steering = call.steering.violations.iter();
-    checked.violations.extend(steering.cloned());
+    let in_options = call.input_options.violations.iter();
+    checked.violations.extend(in_options.cloned());
     if !checked.violations.is_empty() {
-        return Err(Raised::by_gateway(unfit(checked), Some(operation)));
+        return Err(Raised::by_gateway(invalid_input(checked), Some(operation)));
     }
     Ok(Validated {
         deadline: deadline(&operation, &call),
@@ -83,26 +83,26 @@ fn deadline(operation: &Operation, call: &Call) -> Timestamp {
     )
 }
 
-/// How long one attempt may take.
+/// The timeout of one attempt.
 pub(super) fn attempt_timeout_ms(operation: &Operation) -> u64 {
     operation.spec().timeout_ms.unwrap_or(DEFAULT_TIMEOUT_MS)
 }
 
-/// Until when another attempt of a call may start.
+/// When the patience ends: no later attempt may start.
 pub(super) fn patient_until(operation: &Operation, call: &Call) -> Timestamp {
     let patience_ms = operation.spec().patience_ms;
     later(call.at, patience_ms.unwrap_or(DEFAULT_PATIENCE_MS))
 }
 
-fn wrong_type(operation: &Operation, gives: Expected) -> Failure {
+fn wrong_type(operation: &Operation, returns: Expected) -> Failure {
     let name = operation.name();
-    let (message, op_type) = match gives {
+    let (message, op_type) = match returns {
         Expected::Stream => (
-            format!("operation {name} gives a stream of items and cannot be called for one answer"),
+            format!("operation {name} returns a stream of items and has to be subscribed to"),
             "subscription",
         ),
         Expected::Answer => (
-            format!("operation {name} gives one answer and cannot be subscribed to"),
+            format!("operation {name} returns one response and cannot be subscribed to"),
             match operation.spec().op_type {
                 OperationType::Query => "query",
                 _ => "mutation",
@@ -114,15 +114,15 @@ fn wrong_type(operation: &Operation, gives: Expected) -> Failure {
         .with_detail("op_type", op_type)
 }
 
-fn defect(operation: Arc<Operation>, cause: String) -> Raised {
+fn invalid_schema(operation: Arc<Operation>, cause: String) -> Raised {
     let failure = Failure::new(codes::INTERNAL).with_message(format!(
-        "operation {} has a defect and cannot be called",
+        "operation {} cannot be called because of an internal error",
         operation.name()
     ));
-    Raised::by_gateway(failure, Some(operation)).privately(cause)
+    Raised::by_gateway(failure, Some(operation)).with_private_cause(cause)
 }
 
-fn unfit(checked: Checked) -> Failure {
+fn invalid_input(checked: Checked) -> Failure {
     let message = sentence(&checked.violations, checked.more);
     let failure = Failure::new(codes::INVALID_INPUT)
         .with_message(message)
@@ -134,12 +134,12 @@ fn unfit(checked: Checked) -> Failure {
     }
 }
 
-/// The first violation in full, and how many others there are.
+/// The first violation, and how many others there are.
 fn sentence(violations: &[Violation], more: bool) -> String {
     let Some(first) = violations.first() else {
         return "input does not match the schema".to_owned();
     };
-    let place = if first.pointer.is_empty() {
+    let location = if first.pointer.is_empty() {
         String::new()
     } else {
         format!(" at {}", first.pointer)
@@ -155,5 +155,5 @@ fn sentence(violations: &[Violation], more: bool) -> String {
         (count, false) => format!(", and {count} more"),
         (count, true) => format!(", and more than {count} others"),
     };
-    format!("input does not match the schema{place}: {what}{others}")
+    format!("input does not match the schema{location}: {what}{others}")
 }

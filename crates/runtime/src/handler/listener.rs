@@ -1,23 +1,22 @@
-//! What a service says of its own accord to a client that stays connected beyond its calls.
+//! Unsolicited notifications of a service to a client that stays connected between calls.
 
 use serde_json::Value;
 
-use super::question::AskPerson;
+use super::question::AskClient;
 
-/// Something a service says outside of a call, in the words of the Model Context Protocol.
+/// A notification outside of a call, as in the Model Context Protocol.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Notice {
-    /// A line of its log, as the params of `notifications/message`.
-    Logged(Value),
-    /// A resource has other contents, as the params of `notifications/resources/updated`.
-    Updated(Value),
-    /// A person has visited an address that they were asked to, as the params of
-    /// `notifications/elicitation/complete`.
-    Visited(Value),
+pub enum ServiceNotification {
+    /// A log line, as the params of `notifications/message`.
+    Log(Value),
+    /// A resource changed, as the params of `notifications/resources/updated`.
+    ResourceUpdated(Value),
+    /// The user visited the URL of an elicitation, as the params of `notifications/elicitation/complete`.
+    ElicitationComplete(Value),
 }
 
-/// A client that stays connected.
-pub trait Listener: AskPerson {
-    /// Takes over what a service says, without making it wait.
-    fn hear(&self, notice: Notice);
+/// A client that stays connected between calls.
+pub trait Listener: AskClient {
+    /// Delivers a notification without blocking the service.
+    fn notify(&self, notification: ServiceNotification);
 }

@@ -1,6 +1,6 @@
-//! What an operation runs: the handler.
+//! Handlers: the code that runs an operation, and the traits around it.
 //!
-//! Only the room `attempt` calls handlers, and only `subscribe` opens streams.
+//! Only `dispatch::attempt` calls handlers, and only `dispatch::subscribe` opens streams.
 
 mod listener;
 mod progress;
@@ -19,27 +19,26 @@ use serde_json::Value;
 
 use crate::context::Context;
 
-pub use listener::{Listener, Notice};
+pub use listener::{Listener, ServiceNotification};
 pub use progress::{Progress, ReportProgress};
 pub use question::{
-    Answerable, AskPerson, PROMPT_BYTES_LIMIT, QUESTION_BYTES_LIMIT, QUESTIONS_WAIT_LIMIT_MS,
-    Question, Reply, Unasked, Wanted,
+    AskClient, AskError, PROMPT_BYTES_LIMIT, QUESTION_BYTES_LIMIT, QUESTIONS_WAIT_LIMIT_MS,
+    Question, QuestionKind, QuestionKinds, QuestionReply,
 };
 pub use typed::Typed;
 
-/// A future on the heap, so that traits with async methods can be objects.
+/// A boxed future, so that traits with async methods are object-safe.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// A stream on the heap.
+/// A boxed stream.
 pub type BoxStream<T> = Pin<Box<dyn Stream<Item = T> + Send>>;
 
-/// Does the work of an operation.
+/// Runs an operation.
 ///
-/// The input has passed the operation's schema. A failure may carry a declared code or one of the
-/// catalogue, but none that belongs to the protocol. Panics are caught; a future that is dropped was
-/// cancelled or ran out of time.
+/// The input matches the schema of the operation. A failure may have a declared code or a catalogue code, but
+/// not a protocol code. Panics are caught. The future is dropped when the call is cancelled or times out.
 ///
-/// Every async function of the right shape is a handler:
+/// Every async function with this signature is a handler:
 ///
 /// ```
 /// use std::sync::Arc;
@@ -54,7 +53,7 @@ pub type BoxStream<T> = Pin<Box<dyn Stream<Item = T> + Send>>;
 /// # drop(handler);
 /// ```
 pub trait Handler: Send + Sync + 'static {
-    /// Runs the operation once. The output may be shared with whoever has it already.
+    /// Runs the operation once.
     fn call(
         &self,
         context: Context,
@@ -85,9 +84,9 @@ impl fmt::Debug for dyn Handler {
     }
 }
 
-/// Gives the items of a subscription, until it ends or fails.
+/// Produces the items of a subscription.
 ///
-/// A failure is the last item. A stream that is dropped was cancelled.
+/// A failure is the last item. The stream is dropped when the call is cancelled.
 pub trait StreamHandler: Send + Sync + 'static {
     /// Starts a stream.
     fn open(&self, context: Context, input: Arc<Value>) -> BoxStream<Result<Value, Failure>>;
@@ -110,12 +109,11 @@ impl fmt::Debug for dyn StreamHandler {
     }
 }
 
-/// Finds out what became of an earlier call whose outcome was lost.
+/// Finds out whether an earlier call whose outcome was lost took effect.
 ///
-/// Asked before a reconcilable operation runs again after a crash. It gets the same downstream key as
-/// the lost call had.
+/// Called before a reconcilable operation runs again after a crash, with the downstream key of the lost call.
 pub trait Reconcile: Send + Sync + 'static {
-    /// Looks at the other side, without changing anything there.
+    /// Queries the upstream without changing anything.
     fn reconcile(
         &self,
         context: Context,
@@ -123,12 +121,12 @@ pub trait Reconcile: Send + Sync + 'static {
     ) -> BoxFuture<'_, Result<Reconciled, Failure>>;
 }
 
-/// What became of a lost call. Its debug form does not show the output.
+/// The result of a reconciliation. Its debug form does not show the output.
 #[derive(Clone, PartialEq)]
 pub enum Reconciled {
-    /// It took effect; this is the output it would have given.
+    /// The call took effect; this is its output.
     Happened(Value),
-    /// It did not and will not; the operation may run.
+    /// It did not and will not take effect; the operation may run.
     DidNotHappen,
     /// It cannot be found out.
     Unknown,
@@ -166,9 +164,9 @@ impl fmt::Debug for dyn Reconcile {
     }
 }
 
-/// The failure for an error a handler has no code for.
+/// The failure for an error without a code.
 ///
-/// The caller sees INTERNAL without any of the error's text; the text goes to the private log.
+/// The caller gets INTERNAL without the text of the error, which goes to the private log.
 pub fn untyped(error: &(dyn std::error::Error + 'static)) -> Failure {
     Failure::new(codes::INTERNAL).caused_by(error)
 }

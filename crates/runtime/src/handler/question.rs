@@ -1,5 +1,5 @@
-//! A question to the person behind a call, or to the client they use, asked while the work goes on. How it
-//! reaches them is for the protocol they called by to know.
+//! Questions to the client of a running call: elicitation, sampling and roots. Each protocol delivers them in its
+//! own way.
 
 use std::fmt;
 
@@ -8,127 +8,127 @@ use serde_json::{Map, Value};
 
 use super::BoxFuture;
 
-/// How long people are waited for in one attempt, all its questions together.
+/// The longest wait for replies in one attempt, for all its questions together.
 pub const QUESTIONS_WAIT_LIMIT_MS: u64 = 10 * 60 * 1000;
 
-/// How large a question to a person may be: its message, and the schema as JSON or the address with its id.
+/// The largest elicitation: its message, and the schema as JSON or the URL with its id.
 pub const QUESTION_BYTES_LIMIT: usize = 64 * 1024;
 
-/// How large a question to the model of a client may be, as JSON.
+/// The largest sampling request, as JSON.
 pub const PROMPT_BYTES_LIMIT: usize = 1024 * 1024;
 
-/// What a person is asked. It is recorded nowhere, and its debug form shows only its kind.
+/// A question to the client. It is never recorded, and its debug form shows only its kind.
 #[derive(Clone, PartialEq)]
 pub struct Question {
-    /// The name that the asking server gave it, where it asks several questions together.
+    /// The name that the asking server gave it, if it asks several questions together.
     pub name: Option<String>,
-    /// What they read; empty where the client is asked.
+    /// The message to the user; empty for sampling and roots.
     pub message: String,
-    /// What they are to do.
-    pub wanted: Wanted,
+    /// The kind of question.
+    pub kind: QuestionKind,
 }
 
-/// What a person is to do. Its debug form shows only the kind.
+/// The kinds of questions, with their contents. The debug form shows only the kind.
 #[derive(Clone, PartialEq)]
-pub enum Wanted {
-    /// To fill in a form.
-    Values {
-        /// What it holds: the schema of an object without objects in it.
+pub enum QuestionKind {
+    /// Elicitation: fill in a form.
+    Form {
+        /// The schema of a flat object.
         schema: Value,
     },
-    /// To visit an address, and to do there what nobody in between is to see.
-    Visit {
-        /// The address.
+    /// Elicitation: visit a URL, for input that the gateway must not see.
+    Url {
+        /// The URL.
         url: String,
-        /// What whoever asks knows this question by.
+        /// The id of the elicitation.
         id: String,
     },
-    /// To have the client's model write something.
-    Sample {
-        /// What it is given, as the params of `sampling/createMessage`.
+    /// Let the model of the client generate a message.
+    Sampling {
+        /// The params of `sampling/createMessage`.
         params: Value,
     },
-    /// To say which folders the client works in, as the result of `roots/list`.
+    /// List the folders that the client works in, as the result of `roots/list`.
     Roots,
 }
 
-/// What a person said. Its debug form does not show the values.
+/// The reply to a question. Its debug form does not show the values.
 #[derive(Clone, PartialEq)]
-pub enum Reply {
-    /// They agreed; these are the values they gave.
+pub enum QuestionReply {
+    /// The user accepted, with these values.
     Accepted(Map<String, Value>),
-    /// They said no.
+    /// The user declined.
     Declined,
-    /// They did not decide.
+    /// The user dismissed the question.
     Cancelled,
-    /// The result of a client that was asked, as the protocol writes it.
+    /// The result of a sampling or roots request, as the protocol writes it.
     Result(Value),
 }
 
-/// Why nobody said anything.
+/// Why there is no reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unasked {
-    /// The protocol of the call has no way to ask, or the client cannot show questions or answer them.
-    #[error("the caller cannot be asked")]
-    Nobody,
-    /// The client shows other questions, but none like this.
-    #[error("the client of the caller cannot show a question of this kind")]
-    Kind,
+pub enum AskError {
+    /// The protocol cannot send questions, or the client does not accept them.
+    #[error("the client does not accept questions")]
+    Unsupported,
+    /// The client accepts other kinds of questions, but not this one.
+    #[error("the client does not support this kind of question")]
+    UnsupportedKind,
     /// The question is larger than [`QUESTION_BYTES_LIMIT`].
     #[error("the question is larger than {QUESTION_BYTES_LIMIT} bytes")]
-    Large,
-    /// There is no room for another open question.
+    TooLarge,
+    /// The limit of open questions is reached.
     #[error("too many questions are open")]
-    Full,
-    /// Nobody answered in time.
-    #[error("nobody answered the question in time")]
-    Silence,
-    /// The caller has left, or the call is over.
+    TooManyOpen,
+    /// There was no reply in time.
+    #[error("the question was not answered in time")]
+    TimedOut,
+    /// The caller has left, or the call has ended.
     #[error("the caller left before the question was answered")]
-    Gone,
-    /// The inner is about to stop.
-    #[error("panpan is stopping and waits for no reply")]
+    CallerLeft,
+    /// The process is shutting down.
+    #[error("panpan is shutting down and no longer waits for replies")]
     Stopping,
 }
 
-/// The kinds of questions that can be answered.
+/// The kinds of questions that a client answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Answerable {
-    /// [`Wanted::Values`].
-    pub values: bool,
-    /// [`Wanted::Visit`].
-    pub visit: bool,
-    /// [`Wanted::Sample`].
-    pub sample: bool,
-    /// [`Wanted::Roots`].
+pub struct QuestionKinds {
+    /// [`QuestionKind::Form`].
+    pub form: bool,
+    /// [`QuestionKind::Url`].
+    pub url: bool,
+    /// [`QuestionKind::Sampling`].
+    pub sampling: bool,
+    /// [`QuestionKind::Roots`].
     pub roots: bool,
 }
 
-impl Answerable {
+impl QuestionKinds {
     /// All kinds.
     pub const ALL: Self = Self {
-        values: true,
-        visit: true,
-        sample: true,
+        form: true,
+        url: true,
+        sampling: true,
         roots: true,
     };
 
     /// Whether a question of this kind is among them.
-    pub fn includes(self, wanted: &Wanted) -> bool {
-        match wanted {
-            Wanted::Values { .. } => self.values,
-            Wanted::Visit { .. } => self.visit,
-            Wanted::Sample { .. } => self.sample,
-            Wanted::Roots => self.roots,
+    pub fn includes(self, kind: &QuestionKind) -> bool {
+        match kind {
+            QuestionKind::Form { .. } => self.form,
+            QuestionKind::Url { .. } => self.url,
+            QuestionKind::Sampling { .. } => self.sampling,
+            QuestionKind::Roots => self.roots,
         }
     }
 }
 
-/// Takes questions to the person behind a call.
-pub trait AskPerson: Send + Sync + fmt::Debug {
-    /// What they and their client can be asked.
-    fn answerable(&self) -> Answerable {
-        Answerable::ALL
+/// Sends questions to the client of a call.
+pub trait AskClient: Send + Sync + fmt::Debug {
+    /// The kinds of questions that the client answers.
+    fn question_kinds(&self) -> QuestionKinds {
+        QuestionKinds::ALL
     }
 
     /// The experimental capabilities and extensions that the client declares, as the members `experimental` and
@@ -137,14 +137,14 @@ pub trait AskPerson: Send + Sync + fmt::Debug {
         None
     }
 
-    /// Whether a server may refuse a request instead of asking for a visit: the client then shows the address by
-    /// itself, and asks again.
-    fn visits_when_refused(&self) -> bool {
+    /// Whether a server may refuse a request with a URL instead of asking for the visit: the client then opens the
+    /// URL itself and repeats the request.
+    fn handles_url_required(&self) -> bool {
         false
     }
 
-    /// Asks, and waits for what they say.
-    fn ask(&self, question: Question) -> BoxFuture<'_, Result<Reply, Unasked>>;
+    /// Asks, and waits for the reply.
+    fn ask(&self, question: Question) -> BoxFuture<'_, Result<QuestionReply, AskError>>;
 }
 
 impl Question {
@@ -154,33 +154,33 @@ impl Question {
         let Some(left) = QUESTION_BYTES_LIMIT.checked_sub(named) else {
             return false;
         };
-        match &self.wanted {
-            Wanted::Values { schema } => size::fits(schema, left),
-            Wanted::Visit { url, id } => url.len() + id.len() <= left,
-            Wanted::Sample { params } => size::fits(params, PROMPT_BYTES_LIMIT),
-            Wanted::Roots => true,
+        match &self.kind {
+            QuestionKind::Form { schema } => size::fits(schema, left),
+            QuestionKind::Url { url, id } => url.len() + id.len() <= left,
+            QuestionKind::Sampling { params } => size::fits(params, PROMPT_BYTES_LIMIT),
+            QuestionKind::Roots => true,
         }
     }
 }
 
 impl fmt::Debug for Question {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "Question({:?})", self.wanted)
+        write!(formatter, "Question({:?})", self.kind)
     }
 }
 
-impl fmt::Debug for Wanted {
+impl fmt::Debug for QuestionKind {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
-            Self::Values { .. } => "Values",
-            Self::Visit { .. } => "Visit",
-            Self::Sample { .. } => "Sample",
+            Self::Form { .. } => "Form",
+            Self::Url { .. } => "Url",
+            Self::Sampling { .. } => "Sampling",
             Self::Roots => "Roots",
         })
     }
 }
 
-impl fmt::Debug for Reply {
+impl fmt::Debug for QuestionReply {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::Accepted(_) => "Accepted",

@@ -1,4 +1,4 @@
-//! Handlers over Rust types: input, output and failures give the operation its three schemas.
+//! Handlers with Rust types: the types of input, output and failure define the schemas of the operation.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -36,7 +36,7 @@ where
         }
     }
 
-    /// The contract its types make: what goes in, what comes out, and every way it can fail.
+    /// The contract that follows from the types: input, output and failures.
     pub fn spec(&self, name: OperationName, op_type: OperationType) -> OperationSpec {
         let mut spec = OperationSpec::new(name, op_type);
         spec.input_schema = schema_for!(I).to_value();
@@ -62,7 +62,7 @@ where
         let run = match I::deserialize(&*input) {
             Ok(input) => (self.run)(context, input),
             Err(error) => {
-                let failure = unreadable(&error);
+                let failure = invalid_input(&error);
                 return Box::pin(std::future::ready(Err(failure)));
             }
         };
@@ -80,10 +80,10 @@ impl<F, I, O, E> fmt::Debug for Typed<F, I, O, E> {
     }
 }
 
-/// A schema can say less than its type does: a date that is none, a number that does not fit.
-fn unreadable(error: &serde_json::Error) -> Failure {
+/// A schema can allow values that the type does not, such as an invalid date or a number out of range.
+fn invalid_input(error: &serde_json::Error) -> Failure {
     let reason = error.to_string();
     Failure::new(codes::INVALID_INPUT_ERROR)
-        .with_message("the input fits the schema and still cannot be used")
+        .with_message("the input matches the schema but cannot be read")
         .with_violation(Violation::value("", reason))
 }

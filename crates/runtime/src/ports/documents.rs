@@ -1,4 +1,4 @@
-//! Documents that built-in operations keep: versioned, changed all together or not at all.
+//! The document store port: versioned documents, changed in atomic batches.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::StoreError;
 use crate::handler::BoxFuture;
 
-/// Keeps documents by collection and id.
+/// Stores documents by collection and id.
 pub trait Documents: Send + Sync + fmt::Debug {
     /// The document, if there is one.
     fn get<'a>(
@@ -17,8 +17,7 @@ pub trait Documents: Send + Sync + fmt::Debug {
         id: &'a str,
     ) -> BoxFuture<'a, Result<Option<Document>, StoreError>>;
 
-    /// Documents of a collection in the order of their ids (by bytes), from behind `after`, at most
-    /// `limit` of them.
+    /// Documents of a collection ordered by id (bytewise), starting after `after`, at most `limit`.
     fn list<'a>(
         &'a self,
         collection: &'a str,
@@ -26,34 +25,34 @@ pub trait Documents: Send + Sync + fmt::Debug {
         limit: usize,
     ) -> BoxFuture<'a, Result<Vec<Document>, StoreError>>;
 
-    /// Makes every change, or none when one finds something else than it expects.
+    /// Applies all changes, or none if one of them does not find what it expects.
     ///
-    /// Changes see those before them in the same batch. Durable when it returns.
+    /// Changes see earlier changes of the same batch. Durable when it returns.
     fn apply(&self, changes: Vec<Change>) -> BoxFuture<'_, Result<Applied, StoreError>>;
 }
 
-/// A document as it lies in the store. Its debug form does not show what it says.
+/// A stored document. Its debug form does not show the body.
 #[derive(Clone, PartialEq)]
 pub struct Document {
     /// Its id within the collection.
     pub id: String,
-    /// Rises with every change of any document, and is never given twice: a document that was deleted
-    /// and made again does not look unchanged.
+    /// Rises with every change of any document and is never reused, so that a document that was deleted and
+    /// created again has a new version.
     pub version: u64,
-    /// What it says.
+    /// The contents.
     pub body: Value,
 }
 
-/// One change of a batch. Its debug form does not show what the document says.
+/// One change of a batch. Its debug form does not show the body.
 #[derive(Clone, PartialEq)]
 pub struct Change {
     /// The collection.
     pub collection: String,
     /// The id within it.
     pub id: String,
-    /// What has to be there now.
-    pub expect: Expect,
-    /// What is to be there then; `None` deletes.
+    /// The expected state before the change.
+    pub expect: ExpectedState,
+    /// The new contents; `None` deletes.
     pub body: Option<Value>,
 }
 
@@ -80,10 +79,10 @@ impl fmt::Debug for Change {
     }
 }
 
-/// What a change expects to find.
+/// The expected state of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Expect {
-    /// Whatever there is.
+pub enum ExpectedState {
+    /// Any state.
     Anything,
     /// No document.
     Absent,
@@ -91,16 +90,16 @@ pub enum Expect {
     Version(u64),
 }
 
-/// What became of a batch.
+/// The result of a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Applied {
-    /// Everything was changed; the new version of each document, `None` where it was deleted.
+    /// All changes were applied; the new version of each document, `None` if it was deleted.
     All(Vec<Option<u64>>),
     /// Nothing was changed.
     Conflict {
-        /// Which change of the batch, counted from 0.
+        /// The index of the conflicting change.
         change: usize,
-        /// The version that is there; `None` when there is no document.
+        /// The current version; `None` if there is no document.
         found: Option<u64>,
     },
 }

@@ -1,7 +1,6 @@
-//! What the runtime needs from outside, as traits that others implement.
+//! Ports: the traits through which the runtime gets time, ids, randomness, tasks, storage and a log.
 //!
-//! Time, ids, randomness, tasks and places to write to come in through these, so that a test can
-//! hand-move them and two runs with the same ports give the same bytes.
+//! Tests replace them, and two runs with the same ports produce the same bytes.
 
 mod documents;
 mod outcomes;
@@ -15,7 +14,7 @@ use uuid::Uuid;
 
 use crate::handler::BoxFuture;
 
-pub use documents::{Applied, Change, Document, Documents, Expect};
+pub use documents::{Applied, Change, Document, Documents, ExpectedState};
 pub use outcomes::{
     Before, Claim, Claimed, Completed, Completion, Count, Earlier, End, Fingerprint, Kept,
     KeptOutcome, Lease, Outcomes, Reopened, Reopening, Scope, StoreState, Swept,
@@ -29,15 +28,15 @@ pub struct Ports {
     pub clock: Arc<dyn Clock>,
     /// Ids and seeds.
     pub ids: Arc<dyn Ids>,
-    /// Work that outlives its caller.
+    /// Background tasks.
     pub spawn: Arc<dyn Spawn>,
-    /// Where outcomes are kept.
+    /// The store of outcomes and recordings.
     pub outcomes: Arc<dyn Outcomes>,
-    /// Where private causes go.
+    /// The private log.
     pub log: Arc<dyn PrivateLog>,
 }
 
-/// Tells the time and lets it pass.
+/// A clock.
 pub trait Clock: Send + Sync + fmt::Debug {
     /// The time now.
     fn now(&self) -> Timestamp;
@@ -46,25 +45,25 @@ pub trait Clock: Send + Sync + fmt::Debug {
     fn sleep(&self, duration_ms: u64) -> BoxFuture<'static, ()>;
 }
 
-/// Gives what nobody can foresee.
+/// A source of ids and seeds.
 pub trait Ids: Send + Sync + fmt::Debug {
-    /// An id nobody has used.
+    /// A new unique id.
     fn new_id(&self) -> Uuid;
 
     /// A seed for the jitter of one call's delays.
     fn new_seed(&self) -> i64;
 }
 
-/// Runs work that outlives the call that began it.
+/// Runs background tasks that outlive their call.
 pub trait Spawn: Send + Sync + fmt::Debug {
-    /// Runs the work to its end, whether or not anyone waits for it.
+    /// Runs a task to its end.
     fn spawn(&self, work: BoxFuture<'static, ()>);
 }
 
-/// Where the part of a failure goes that callers must not see.
+/// The private log: causes of failures that callers must not see.
 ///
-/// Joined with what the caller saw by the id of the failure.
+/// The id of the failure joins a cause with the response of the caller.
 pub trait PrivateLog: Send + Sync + fmt::Debug {
-    /// Notes what really happened, with secrets already removed.
+    /// Logs a cause, already redacted.
     fn note(&self, id: Uuid, operation: &str, cause: &str);
 }

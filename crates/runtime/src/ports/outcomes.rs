@@ -1,9 +1,7 @@
-//! What is kept of calls: the outcomes of keyed ones, so that a key has one outcome for ever, and
-//! recordings and counts for people who watch.
+//! The store port: outcomes of keyed calls, and recordings and counts for operators.
 //!
-//! The store keeps and compares; what a state means for a call is decided in the rooms `claim` and
-//! `record`. The clock that leases and expiry go by is the store's own, since several gateways may
-//! share one store.
+//! The store only keeps and compares states; the stages `claim` and `record` decide what they mean for a
+//! call. Leases and expiry use the clock of the store, since several gateways may share one store.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,92 +15,90 @@ use uuid::Uuid;
 use super::StoreError;
 use crate::handler::BoxFuture;
 
-/// Keeps outcomes.
+/// Stores outcomes, recordings and counts.
 ///
-/// What a method answered is durable, except for what [`note`](Self::note) and [`count`](Self::count)
-/// took over. A future that is dropped may have done its work or not.
+/// A write is durable when its method returns, except for [`note`](Self::note) and [`count`](Self::count).
+/// A future that is dropped may or may not have written.
 pub trait Outcomes: Send + Sync + fmt::Debug {
-    /// Takes a key for one call, in one step: of any number of callers, one holds it.
+    /// Claims a key for one call, atomically: of any number of concurrent callers, one holds it.
     ///
-    /// An outcome that has expired is as good as none, and so is a key that was set free longer than a
-    /// day ago. A difference in the input is found first, whatever the state of the key. The key of a
-    /// call whose lease ran out is taken over.
+    /// An expired outcome is treated as none, and so is a key that was released more than a day ago.
+    /// Different input is detected first, whatever the state of the key. A key whose lease expired is taken
+    /// over.
     fn claim(&self, claim: Claim) -> BoxFuture<'_, Result<Claimed, StoreError>>;
 
-    /// Makes a lease last this much longer from now; `false` when it is held no more. One that ran out
-    /// is held until somebody takes it over.
+    /// Extends a lease from now; `false` if it was lost. An expired lease can be extended until another call
+    /// takes the key over.
     fn extend(&self, lease: Lease, lease_ms: u64) -> BoxFuture<'_, Result<bool, StoreError>>;
 
-    /// Ends what a claim began, if its lease is still the newest.
+    /// Ends a claim, if its lease is still the newest.
     fn complete(&self, completion: Completion) -> BoxFuture<'_, Result<Completed, StoreError>>;
 
     /// The outcome of a key, unless it has expired.
     fn kept(&self, scope: Scope) -> BoxFuture<'_, Result<Option<Kept>, StoreError>>;
 
-    /// Sets a finished key free to run again; its outcome moves to [`earlier`](Self::earlier).
+    /// Releases a finished key so that it can run again; its outcome moves to [`earlier`](Self::earlier).
     fn reopen(&self, reopening: Reopening) -> BoxFuture<'_, Result<Reopened, StoreError>>;
 
-    /// The outcomes a key had before it was reopened, oldest first; they are forgotten with the key.
+    /// The outcomes of a key before it was reopened, oldest first; they are deleted with the key.
     fn earlier(&self, scope: Scope) -> BoxFuture<'_, Result<Vec<Earlier>, StoreError>>;
 
-    /// Takes a recording over without making anyone wait; when too many wait, it is dropped and
-    /// [`dropped`](Self::dropped) counts it.
+    /// Queues a recording without blocking. If the queue is full, the recording is dropped and counted by
+    /// [`dropped`](Self::dropped).
     fn note(&self, recording: Recording);
 
-    /// Takes counts over without making anyone wait; they are added to those of the same operation,
-    /// code and hour.
+    /// Queues counts without blocking; they are added to those of the same operation, code and hour.
     fn count(&self, counts: Vec<Count>);
 
     /// How many recordings were dropped since the store was opened.
     fn dropped(&self) -> u64;
 
-    /// How much room there is and how much is taken.
+    /// The size of the store and its limits.
     fn state(&self) -> StoreState {
         StoreState::default()
     }
 
-    /// Waits until everything noted and counted before is durable.
+    /// Waits until all queued recordings and counts are durable.
     fn flush(&self) -> BoxFuture<'_, Result<(), StoreError>>;
 
     /// The recording of a call.
     fn find(&self, call: Uuid) -> BoxFuture<'_, Result<Option<Recording>, StoreError>>;
 
-    /// The recordings of the calls that came in last, newest first, at most `limit` of them; only
-    /// failed ones if asked for.
+    /// The recordings of the latest calls, newest first, at most `limit`; only failed ones if requested.
     fn recent(
         &self,
         limit: usize,
         failed_only: bool,
     ) -> BoxFuture<'_, Result<Vec<Recording>, StoreError>>;
 
-    /// Counts of hours from this time on, ordered by operation, code and hour; those of success first.
+    /// Counts of hours since this time, ordered by operation, code and hour; successes come first.
     fn counts(&self, since: Timestamp) -> BoxFuture<'_, Result<Vec<Count>, StoreError>>;
 
-    /// Deletes a bounded number of things nobody can ask for any more: outcomes that have expired,
-    /// keys that were set free longer than a day ago, recordings and counts from before `recordings_before`.
+    /// Deletes a bounded amount of old data: expired outcomes, keys released more than a day ago, and
+    /// recordings and counts from before `recordings_before`.
     fn sweep(&self, recordings_before: Timestamp) -> BoxFuture<'_, Result<Swept, StoreError>>;
 }
 
-/// How much room a store has and how much of it is taken. By default nothing is known.
+/// The size of a store and its limits. By default nothing is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoreState {
-    /// What is taken, in bytes.
+    /// The used space, in bytes.
     pub used_bytes: u64,
-    /// How much there may be; `None` where no limit is known.
+    /// The size limit; `None` if there is none.
     pub limit_bytes: Option<u64>,
-    /// What recordings take of it, in bytes.
+    /// The space used by recordings, in bytes.
     pub recordings_bytes: u64,
-    /// How much that may be.
+    /// The limit for recordings.
     pub recordings_limit_bytes: Option<u64>,
-    /// Whether only what was promised is still written: no key is taken and nothing is recorded.
+    /// Whether the store is full: it still writes outcomes of held keys, but grants no key and records nothing.
     pub is_full: bool,
 }
 
-/// Which keyed call: a digest of the caller, the operation and the key.
+/// The scope of a key: a digest of the caller, the operation and the key.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Scope(pub [u8; 32]);
 
-/// A digest of what was asked, to tell a repeat from another call under the same key.
+/// A digest of the operation and its input, to distinguish a repeat from another call with the same key.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Fingerprint(pub [u8; 32]);
 
@@ -118,76 +114,76 @@ impl fmt::Debug for Fingerprint {
     }
 }
 
-/// A wish to run a keyed call.
+/// A request to hold a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Claim {
-    /// The keyed call.
+    /// The scope of the key.
     pub scope: Scope,
-    /// What is asked.
+    /// The fingerprint of the call.
     pub fingerprint: Fingerprint,
-    /// The call that asks.
+    /// The id of the call.
     pub call: Uuid,
-    /// How long the key is held unless it is extended.
+    /// The length of the lease.
     pub lease_ms: u64,
 }
 
-/// What became of a claim.
+/// The result of a claim.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Claimed {
-    /// The key is held; whoever asked runs the operation.
+    /// The key is held; the call runs the operation.
     Held {
-        /// What has to be shown to end it.
+        /// The lease, needed to end the claim.
         lease: Lease,
-        /// What happened under this key before.
+        /// The history of the key.
         before: Before,
-        /// 1, and one more each time the key was reopened or claimed for other input.
+        /// 1, plus one for each time that the key was reopened or claimed with other input.
         generation: u32,
     },
-    /// There is an outcome already.
+    /// There is already an outcome.
     Replay(Kept),
-    /// Somebody else holds the key.
+    /// Another call holds the key.
     InFlight {
-        /// How long at most, unless they extend it.
+        /// The rest of its lease.
         remaining_ms: u64,
     },
-    /// The key belongs to a call with other input, which may have had an effect.
+    /// The key was used with different input, and that call may have taken effect.
     Reused,
 }
 
 /// A held key. Only the newest epoch of a key can end it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lease {
-    /// The keyed call.
+    /// The scope of the key.
     pub scope: Scope,
-    /// Rises with every claim that was granted. It begins at the store's time in milliseconds, so that
-    /// a key that was forgotten and used again does not come back to an epoch somebody still holds.
+    /// Rises with every granted claim. It starts at the time of the store in milliseconds, so that a key that
+    /// was deleted and used again does not reuse an epoch.
     pub epoch: u64,
 }
 
-/// What happened under a key before it was claimed.
+/// The history of a key before a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Before {
-    /// Nothing.
+    /// The key is new.
     Nothing,
-    /// It was set free after so many attempts.
+    /// The key was released.
     Released {
-        /// How many attempts; none after a reopening, which begins anew.
+        /// The number of attempts since the key was last reopened.
         attempts: u32,
-        /// Whether one of them may have had an effect: repeating it was harmless, which is why the key was
-        /// set free, but a later failure must not say that nothing happened.
+        /// Whether one of them may have had an effect. The key was released because repeating is harmless, but
+        /// a later failure must not report that there was no effect.
         may_have_happened: bool,
     },
-    /// Whoever held it stopped without a word: its effect may have happened.
+    /// The holder ended without a recorded outcome; it may have taken effect.
     Abandoned {
-        /// How many attempts are known of.
+        /// The number of known attempts.
         attempts: u32,
-        /// How often it was taken over since, this time included.
+        /// How often the key was taken over since, including this time.
         recoveries: u32,
     },
 }
 
 impl Before {
-    /// Whether something may have happened under the key.
+    /// Whether an earlier call may have taken effect.
     pub fn may_have_happened(self) -> bool {
         match self {
             Before::Nothing => false,
@@ -202,80 +198,79 @@ impl Before {
 /// The end of a held key.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Completion {
-    /// What was held.
+    /// The lease of the claim.
     pub lease: Lease,
-    /// All attempts made under this key so far.
+    /// The number of all attempts with this key so far.
     pub attempts: u32,
-    /// What is to be kept.
+    /// The final state of the key.
     pub end: End,
-    /// Whether nothing happened under the key. Then it belongs to what its caller intends and not to one
-    /// input: another input claims it anew, as the next generation, and nothing can be done twice.
+    /// Whether no call with the key had an effect. Then the key is not bound to one input: other input can
+    /// claim it as the next generation.
     pub without_effect: bool,
-    /// What is to be recorded with it, in the same step. Few calls are, and a completion goes through
-    /// several hands: the recording stays where it is.
+    /// The recording to write in the same transaction. Boxed, because few calls have one.
     pub recording: Option<Box<Recording>>,
 }
 
-/// What is left of a keyed call.
+/// The final state of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
-    /// Its outcome, for at least so long.
+    /// Keeps the outcome.
     Keep {
         /// The outcome.
         outcome: KeptOutcome,
-        /// How long from now.
+        /// How long at least, from now.
         keep_ms: u64,
     },
-    /// Nothing: the key is free, and the next call with the same input goes on.
+    /// Releases the key; the next call runs.
     Release,
-    /// That nobody knows: the key is as it was found, abandoned, and can be taken over at once. Having
-    /// taken it over this time does not count as a recovery, and the lease is over for good.
+    /// Leaves the key abandoned, so that it can be taken over at once. This take-over does not count as a
+    /// recovery, and the lease ends.
     Abandon,
 }
 
-/// What became of a completion.
+/// The result of a completion.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Completed {
     /// It is written.
     Recorded {
-        /// When the outcome expires; `None` for a key that was set free.
+        /// When the outcome expires; `None` for a released key.
         expires_at: Option<Timestamp>,
     },
-    /// Somebody has taken the key over; nothing was written.
+    /// Another call has taken the key over; nothing was written.
     Superseded {
-        /// The outcome there is, unless it is still being worked on.
+        /// The outcome of the other call, unless it is still running.
         kept: Option<Kept>,
     },
 }
 
-/// An outcome as it lies in the store.
+/// A stored outcome.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kept {
-    /// The call that brought it about.
+    /// The call that produced it.
     pub call: Uuid,
     /// The outcome.
     pub outcome: KeptOutcome,
-    /// When it is forgotten.
+    /// When it expires.
     pub expires_at: Timestamp,
-    /// 1, and one more each time the key was reopened.
+    /// 1, plus one for each time that the key was reopened.
     pub generation: u32,
 }
 
-/// The outcome of a keyed call, as the text it is replayed from.
+/// The outcome of a keyed call, as the text from which it is replayed.
 ///
-/// Its debug form tells how long the text is and never what it says.
+/// Its debug form shows only the length of the text.
 #[derive(Clone, PartialEq, Eq)]
 pub enum KeptOutcome {
-    /// It succeeded; the output as JSON.
+    /// The output, as JSON.
     Output(Arc<str>),
-    /// It succeeded with more than is kept.
+    /// An output that was too large to store.
     LargeOutput {
-        /// SHA-256 over the output's JSON.
+        /// SHA-256 of the JSON.
         digest: [u8; 32],
-        /// How long that JSON was.
+        /// The length of the JSON.
         bytes: u64,
     },
-    /// It failed for good; the failure as canonical JSON.
+    /// The failure, as canonical JSON.
     Failure(Arc<str>),
 }
 
@@ -289,65 +284,65 @@ impl fmt::Debug for KeptOutcome {
     }
 }
 
-/// A person's wish to run a finished key again.
+/// A request by an operator to run a finished key again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reopening {
-    /// The keyed call.
+    /// The scope of the key.
     pub scope: Scope,
-    /// Who wishes it.
+    /// The name of the operator.
     pub by: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
-/// What became of a reopening.
+/// The result of a reopening.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reopened {
     /// The key is free.
     Free {
-        /// The generation the next outcome will have.
+        /// The generation of the next outcome.
         generation: u32,
     },
     /// There is no outcome to reopen.
     NothingKept,
-    /// Somebody holds the key.
+    /// A call holds the key.
     InFlight {
-        /// How long at most, unless they extend it.
+        /// The rest of its lease.
         remaining_ms: u64,
     },
 }
 
-/// An outcome that was reopened, and by whom.
+/// An outcome whose key was reopened.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Earlier {
     /// The outcome.
     pub kept: Kept,
     /// When it was reopened.
     pub at: Timestamp,
-    /// Who did it.
+    /// Who reopened it.
     pub by: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
-/// How often something happened within an hour.
+/// The number of calls of an operation within an hour that ended with one code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Count {
     /// The operation.
     pub operation: String,
-    /// What calls ended with; `None` for success.
+    /// The code of the failures; `None` for successes.
     pub code: Option<Code>,
-    /// The beginning of the hour.
+    /// The start of the hour.
     pub hour: Timestamp,
     /// How many calls.
     pub calls: u64,
     /// How many of them took more than one attempt.
     pub retried: u64,
-    /// How many of them were answered from the store.
+    /// How many of them were replayed.
     pub replayed: u64,
 }
 
-/// How much was deleted.
+/// The numbers of deleted entries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Swept {
     /// Keys.

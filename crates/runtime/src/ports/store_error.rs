@@ -1,34 +1,34 @@
-//! Why a store did not do what it was asked.
+//! Why a store request failed.
 
 use panpan_failure::{Alternative, Failure, codes};
 
-/// A store did not do what it was asked; nothing of the request was kept.
+/// Why a store request failed. A failed request leaves nothing in the store.
 ///
-/// Every reason can pass by itself or by a person's hand, and the store goes on when it has.
+/// Every condition can pass, and the store then works again without a restart.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
-    /// There is no room left.
+    /// The disk or the size limit is full.
     #[error("the store is full")]
     Full,
-    /// Somebody else holds the lock for too long.
+    /// Another process holds the lock for too long.
     #[error("the store is locked by another process")]
     Locked,
-    /// What is there cannot be read.
+    /// The stored data cannot be read.
     #[error("the store is damaged")]
     Damaged,
     /// It cannot be reached or opened.
     #[error("the store cannot be reached")]
     Unreachable,
-    /// It did not answer while the caller waited.
+    /// It did not answer before the deadline.
     #[error("the store did not answer in time")]
     Slow,
-    /// It takes nothing any more, because the process is ending.
+    /// The process is shutting down.
     #[error("the store is closed")]
     Closed,
 }
 
 impl StoreError {
-    /// The word it is shown as among the details of a failure.
+    /// The reason in the details of a failure.
     pub fn word(&self) -> &'static str {
         match self {
             StoreError::Full => "full",
@@ -40,23 +40,23 @@ impl StoreError {
         }
     }
 
-    /// What makes it work again.
+    /// What an operator can do about it.
     pub fn advice(&self) -> &'static str {
         match self {
             StoreError::Full => {
-                "Free room on the disk of the store, or let it become larger; it goes on by itself"
+                "Free disk space for the store, or raise its size limit; it then works again without a restart"
             }
-            StoreError::Locked => "End the other process that holds the store's lock",
+            StoreError::Locked => "Stop the other process that holds the lock of the store",
             StoreError::Damaged => {
-                "Move the store's file away with its -wal and -shm files, or put a backup in their place"
+                "Move the file of the store and its -wal and -shm files away, or restore a backup"
             }
-            StoreError::Unreachable => "Make the place of the store reachable and writable again",
+            StoreError::Unreachable => "Make the path of the store reachable and writable again",
             StoreError::Slow => "Wait longer, or find out what keeps the store busy",
-            StoreError::Closed => "Call again when the gateway has started anew",
+            StoreError::Closed => "Call again after the gateway has restarted",
         }
     }
 
-    /// What a caller is told whose request needed the store.
+    /// ERR_STORE_UNAVAILABLE with this reason.
     pub fn failure(&self) -> Failure {
         Failure::new(codes::ERR_STORE_UNAVAILABLE)
             .with_message(self.to_string())

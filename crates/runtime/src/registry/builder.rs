@@ -1,4 +1,4 @@
-//! Collects operations and holds them against each other.
+//! Builds a registry: collects operations and checks them against each other.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -10,54 +10,59 @@ use panpan_failure::{Code, Kind, NumberOwners};
 use panpan_redact::Markers;
 
 use super::registration::{Registration, Work};
-use super::{Declared, Lazy, Operation, Problem, Problems, Registry};
+use super::{Declared, Lazy, Operation, Registry, RegistryProblem, RegistryProblems};
 use crate::handler::Handler;
 
 /// Collects operations; see [`Registry::builder`].
 #[derive(Debug, Default)]
 pub struct Builder {
     operations: BTreeMap<String, Arc<Operation>>,
-    problems: Vec<Problem>,
-    /// Who declared a code first, and with which facts.
+    problems: Vec<RegistryProblem>,
+    /// The first declaration of each code.
     first: BTreeMap<Code, (OperationName, Kind)>,
-    /// The JSON-RPC numbers of declared codes, and whose they are.
+    /// The JSON-RPC numbers of declared codes, and their owners.
     owners: NumberOwners,
 }
 
 impl Builder {
-    /// Adds an operation that gives one answer and needs nothing else.
+    /// Adds a query or mutation.
     pub fn register(self, spec: OperationSpec, handler: impl Handler) -> Self {
         self.add(Registration::new(spec, handler))
     }
 
     /// Adds an operation.
-    #[expect(clippy::should_implement_trait, reason = "what is added is no number")]
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "the argument is not a number"
+    )]
     pub fn add(mut self, registration: Registration) -> Self {
         self.check_work(&registration);
         let declared = self.declarations(&registration.spec);
         let name = registration.spec.name.clone();
         match self.operations.entry(name.as_str().to_owned()) {
-            Entry::Occupied(_) => self.problems.push(Problem::DuplicateOperation(name)),
-            Entry::Vacant(place) => {
-                place.insert(Arc::new(operation(registration, declared)));
+            Entry::Occupied(_) => self
+                .problems
+                .push(RegistryProblem::DuplicateOperation(name)),
+            Entry::Vacant(entry) => {
+                entry.insert(Arc::new(operation(registration, declared)));
             }
         }
         self
     }
 
-    /// What was added, in the order of the names, to be changed and added again.
+    /// The registrations ordered by name, to be changed and added again.
     pub fn into_registrations(self) -> Vec<Registration> {
         let operations = self.operations.into_values();
-        operations.map(|it| it.given.clone()).collect()
+        operations.map(|it| it.registration.clone()).collect()
     }
 
-    /// The operations, or everything that is wrong with them.
-    pub fn build(mut self) -> Result<Registry, Problems> {
+    /// Returns the registry, or all problems.
+    pub fn build(mut self) -> Result<Registry, RegistryProblems> {
         self.check_callees();
         if self.problems.is_empty() {
             Ok(Registry::of(self.operations))
         } else {
-            Err(Problems(self.problems))
+            Err(RegistryProblems(self.problems))
         }
     }
 
@@ -65,7 +70,7 @@ impl Builder {
         let operation = &registration.spec.name;
         let mismatch = match (registration.spec.op_type, &registration.work) {
             (OperationType::Subscription, Work::Once(_)) => {
-                Some(("subscription", "one answer", "register it as streaming"))
+                Some(("subscription", "one response", "register it as streaming"))
             }
             (OperationType::Query, Work::Stream(_)) => {
                 Some(("query", "a stream", "make it a subscription"))
@@ -75,26 +80,26 @@ impl Builder {
             }
             _ => None,
         };
-        if let Some((op_type, gives, advice)) = mismatch {
-            self.problems.push(Problem::HandlerKind {
+        if let Some((op_type, returns, advice)) = mismatch {
+            self.problems.push(RegistryProblem::HandlerKind {
                 operation: operation.clone(),
                 op_type,
-                gives,
+                returns,
                 advice,
             });
         }
         let declared = registration.spec.idempotency.reconcilable;
         let problem = match (declared, registration.reconcile.is_some()) {
             (true, false) => {
-                "it is declared reconcilable and has nothing to reconcile with; register it with \
-                 reconciled_by, or take the declaration back"
+                "it is declared reconcilable but has no reconcile handler; add one with reconciled_by, or \
+                 remove the declaration"
             }
             (false, true) => {
-                "it can reconcile and is not declared reconcilable; declare it, so that callers know"
+                "it has a reconcile handler but is not declared reconcilable; declare it"
             }
             _ => return,
         };
-        self.problems.push(Problem::Reconciliation {
+        self.problems.push(RegistryProblem::Reconciliation {
             operation: operation.clone(),
             problem,
         });
@@ -106,7 +111,7 @@ impl Builder {
             for callee in reach.filter(|callee| !self.operations.contains_key(callee.as_str())) {
                 let near = nearest(callee.as_str(), self.operations.keys().map(String::as_str));
                 let hint = near.first().map(|name| format!("; did you mean {name}?"));
-                self.problems.push(Problem::UnknownCallee {
+                self.problems.push(RegistryProblem::UnknownCallee {
                     operation: operation.name().clone(),
                     callee: callee.clone(),
                     hint: hint.unwrap_or_default(),
@@ -124,7 +129,7 @@ impl Builder {
                 Err(problems) => {
                     self.problems.extend(problems.into_iter().map(|problem| {
                         let operation = operation.clone();
-                        Problem::Declaration { operation, problem }
+                        RegistryProblem::Declaration { operation, problem }
                     }));
                     continue;
                 }
@@ -139,20 +144,20 @@ impl Builder {
             };
             if declared.insert(code.clone(), known).is_some() {
                 self.problems
-                    .push(Problem::DuplicateCode { operation, code });
+                    .push(RegistryProblem::DuplicateCode { operation, code });
             }
         }
         declared
     }
 
-    /// A code means the same in every operation; only status and schema may differ.
+    /// A code has the same facts in every operation; only status and schema may differ.
     fn compare(&mut self, second: &OperationName, kind: &Kind) {
         let (first, before) = self
             .first
             .entry(kind.code().clone())
             .or_insert_with(|| (second.clone(), kind.clone()));
         for (fact, theirs, ours) in before.disagreements(kind) {
-            self.problems.push(Problem::Contradiction {
+            self.problems.push(RegistryProblem::Contradiction {
                 code: kind.code().clone(),
                 fact: fact.word(),
                 first: first.clone(),
@@ -163,10 +168,10 @@ impl Builder {
         }
     }
 
-    /// A number that says which code it is can be that of one code only.
+    /// A JSON-RPC number that identifies a code can belong to one code only.
     fn check_owner(&mut self, operation: &OperationName, kind: &Kind) {
         if let Some(owner) = self.owners.other_owner(kind) {
-            self.problems.push(Problem::SharedNumber {
+            self.problems.push(RegistryProblem::SharedNumber {
                 operation: operation.clone(),
                 code: kind.code().clone(),
                 number: kind.jsonrpc_code(),
@@ -176,15 +181,16 @@ impl Builder {
     }
 }
 
-fn operation(given: Registration, declared: BTreeMap<Code, Declared>) -> Operation {
+fn operation(registration: Registration, declared: BTreeMap<Code, Declared>) -> Operation {
+    let spec = &registration.spec;
     Operation {
-        input_markers: Markers::from_schema(&given.spec.input_schema),
-        behind: given.upstream.as_ref().map(|it| it.serve(&given.spec)),
-        given,
+        input_markers: Markers::from_schema(&spec.input_schema),
+        upstream: registration.upstream.as_ref().map(|it| it.serve(spec)),
+        registration,
         declared,
         input: Lazy::new(),
         output: Lazy::new(),
         successes: Default::default(),
-        looked_at: Default::default(),
+        sampling_counter: Default::default(),
     }
 }

@@ -1,6 +1,6 @@
-//! Which operations there are: each with its handler, all checked against each other.
+//! The registry: all operations with their handlers, checked against each other.
 //!
-//! Refuses all problems at once. Schemas are compiled when they are first needed.
+//! Reports all problems at once. Schemas are compiled on first use.
 
 mod builder;
 mod problem;
@@ -20,11 +20,11 @@ use serde_json::Value;
 
 use crate::credentials::Credentials;
 use crate::handler::{Handler, Reconcile, StreamHandler};
-use crate::retry::Behind;
+use crate::retry::OperationUpstream;
 use crate::schema::Schema;
 
 pub use builder::Builder;
-pub use problem::{Problem, Problems};
+pub use problem::{RegistryProblem, RegistryProblems};
 pub(crate) use registration::{Composition, Work};
 pub use registration::{Registration, Related};
 
@@ -32,26 +32,26 @@ pub use registration::{Registration, Related};
 #[derive(Debug, Default)]
 pub struct Registry {
     by_name: HashMap<String, Arc<Operation>>,
-    /// In the order of their names.
+    /// Ordered by name.
     sorted: Vec<Arc<Operation>>,
 }
 
 /// An operation with its handler.
 #[derive(Debug)]
 pub struct Operation {
-    given: Registration,
-    behind: Option<Behind>,
+    registration: Registration,
+    upstream: Option<OperationUpstream>,
     declared: BTreeMap<Code, Declared>,
     input: Lazy,
     output: Lazy,
     input_markers: Markers,
-    /// Calls that went well at the first attempt and were not counted elsewhere yet.
+    /// Calls that succeeded at the first attempt and are not in the tally yet.
     pub(crate) successes: AtomicU64,
-    /// How many calls were looked at to pick samples of them.
-    pub(crate) looked_at: AtomicU64,
+    /// Counts successful calls, to record every n-th.
+    pub(crate) sampling_counter: AtomicU64,
 }
 
-/// A declared code: its facts, and the schema of its details.
+/// A declared code: its kind, and the schema of its details.
 #[derive(Debug)]
 pub(crate) struct Declared {
     pub(crate) kind: Kind,
@@ -59,11 +59,11 @@ pub(crate) struct Declared {
     details_markers: Markers,
 }
 
-/// A schema that is compiled when it is first asked for.
+/// A schema that is compiled on first use.
 pub(crate) type Lazy = OnceLock<Result<Schema, String>>;
 
 impl Registry {
-    /// Starts collecting operations.
+    /// Starts building a registry.
     pub fn builder() -> Builder {
         Builder::default()
     }
@@ -75,20 +75,20 @@ impl Registry {
         }
     }
 
-    /// The operation of a name; a leading slash makes no difference.
+    /// The operation of this name; a leading slash is ignored.
     pub fn get(&self, name: &str) -> Option<&Arc<Operation>> {
         self.by_name.get(name.strip_prefix('/').unwrap_or(name))
     }
 
-    /// Every operation, in the order of their names.
+    /// All operations, ordered by name.
     pub fn operations(&self) -> impl Iterator<Item = &Arc<Operation>> {
         self.sorted.iter()
     }
 
-    /// Compiles every schema now and says which do not compile.
+    /// Compiles all schemas and returns those that do not compile.
     ///
-    /// For authors and tests; a running gateway compiles a schema when it is first needed.
-    pub fn schema_problems(&self) -> Vec<Problem> {
+    /// For authors and tests; a gateway compiles schemas on first use.
+    pub fn schema_problems(&self) -> Vec<RegistryProblem> {
         self.operations()
             .flat_map(|it| it.schema_problems())
             .collect()
@@ -98,70 +98,70 @@ impl Registry {
 impl Operation {
     /// The contract.
     pub fn spec(&self) -> &OperationSpec {
-        &self.given.spec
+        &self.registration.spec
     }
 
     /// The name.
     pub fn name(&self) -> &OperationName {
-        &self.given.spec.name
+        &self.registration.spec.name
     }
 
-    /// What gives the one answer of a query or a mutation.
+    /// The handler of a query or a mutation.
     pub(crate) fn handler(&self) -> &dyn Handler {
-        match &self.given.work {
+        match &self.registration.work {
             Work::Once(handler) => &**handler,
             Work::Stream(_) => unreachable!("only subscriptions are registered with a stream"),
         }
     }
 
-    /// What gives the items of a subscription.
+    /// The handler of a subscription.
     pub(crate) fn stream_handler(&self) -> &dyn StreamHandler {
-        match &self.given.work {
+        match &self.registration.work {
             Work::Stream(handler) => &**handler,
             Work::Once(_) => unreachable!("every subscription is registered with a stream"),
         }
     }
 
     pub(crate) fn composition(&self) -> &Composition {
-        &self.given.composition
+        &self.registration.composition
     }
 
     pub(crate) fn credentials(&self) -> &Credentials {
-        &self.given.credentials
+        &self.registration.credentials
     }
 
-    /// The service it shares circuits and a retry budget with.
-    pub(crate) fn behind(&self) -> Option<&Behind> {
-        self.behind.as_ref()
+    /// Its share of the circuits and the retry budget of its service.
+    pub(crate) fn upstream(&self) -> Option<&OperationUpstream> {
+        self.upstream.as_ref()
     }
 
     pub(crate) fn reconcile(&self) -> Option<&dyn Reconcile> {
-        self.given.reconcile.as_deref()
+        self.registration.reconcile.as_deref()
     }
 
-    /// Operations a caller can turn to when this one fails.
+    /// Operations that help a caller when this one fails.
     pub(crate) fn related(&self) -> &Related {
-        &self.given.related
+        &self.registration.related
     }
 
-    /// Whether codes of the protocol are passed on from another gateway.
+    /// Whether it may relay protocol codes of another gateway.
     pub(crate) fn relays(&self) -> bool {
-        self.given.relays
+        self.registration.relays
     }
 
-    /// Whether models read about it and may call it.
+    /// Whether it is offered to models as a tool.
     pub fn is_offered_to_models(&self) -> bool {
-        self.given.offered_to_models
+        self.registration.offered_to_models
     }
 
-    /// Whether it may answer codes of the protocol.
-    pub(crate) fn speaks_for_gateway(&self) -> bool {
-        self.given.speaks_for_gateway
+    /// Whether it is part of the gateway and may return protocol codes.
+    pub(crate) fn returns_protocol_codes(&self) -> bool {
+        self.registration.returns_protocol_codes
     }
 
-    /// Whether the input of a call steers the call.
-    pub(crate) fn is_steered_by_input(&self) -> bool {
-        self.given.steered_by_input
+    /// Whether the input contains options of the call, such as its key.
+    pub(crate) fn has_options_in_input(&self) -> bool {
+        self.registration.options_in_input
     }
 
     pub(crate) fn declared(&self, code: &Code) -> Option<&Declared> {
@@ -169,52 +169,52 @@ impl Operation {
     }
 
     pub(crate) fn input_schema(&self) -> Result<&Schema, &str> {
-        compiled(&self.input, &self.given.spec.input_schema)
+        compiled(&self.input, &self.registration.spec.input_schema)
     }
 
-    /// The schema of the output; `None` when none was declared.
+    /// The schema of the output, if one was declared.
     pub(crate) fn output_schema(&self) -> Option<Result<&Schema, &str>> {
-        let schema = &self.given.spec.output_schema;
-        describes_something(schema).then(|| compiled(&self.output, schema))
+        let schema = &self.registration.spec.output_schema;
+        is_declared(schema).then(|| compiled(&self.output, schema))
     }
 
-    /// What the input schema marks as sensitive.
+    /// The sensitive members of the input.
     pub(crate) fn input_markers(&self) -> &Markers {
         &self.input_markers
     }
 
-    /// What the schema of a declared code's details marks as sensitive.
+    /// The sensitive members of the details of a failure.
     pub(crate) fn details_markers(&self, failure: &Failure) -> Option<&Markers> {
         self.declared
             .get(self.described_by(failure)?)
             .map(|declared| &declared.details_markers)
     }
 
-    /// The schema of a declared code's details; `None` when none was declared.
+    /// The schema of the details of a failure, if one was declared.
     pub(crate) fn details_schema(&self, failure: &Failure) -> Option<Result<&Schema, &str>> {
         self.declared_details_schema(self.described_by(failure)?)
     }
 
     fn declared_details_schema(&self, code: &Code) -> Option<Result<&Schema, &str>> {
         let declared = self.declared.get(code)?;
-        let schema = &self.given.spec.definition(code.as_str())?.schema;
-        describes_something(schema).then(|| compiled(&declared.details, schema))
+        let schema = &self.registration.spec.definition(code.as_str())?.schema;
+        is_declared(schema).then(|| compiled(&declared.details, schema))
     }
 
-    /// The declared code whose definition speaks of this failure: its own, or for a status that is not
-    /// declared its range, or what stands for all others.
+    /// The declared code whose definition describes this failure: its own, or for an undeclared status the
+    /// code of its range, or the default.
     fn described_by(&self, failure: &Failure) -> Option<&Code> {
         let code = failure.code();
         if let Some((code, _)) = self.declared.get_key_value(code) {
             return Some(code);
         }
-        let status = match code.as_str().strip_prefix(IMPORTED) {
+        let status = match code.as_str().strip_prefix(IMPORTED_PREFIX) {
             Some(status) => status.parse().ok()?,
-            // Whatever the status was, the body is what is declared for it.
+            // ERR_TRY_LATER has the body that is declared for its status.
             None if code.as_str() == codes::ERR_TRY_LATER.code => failure.upstream()?.status?,
             None => return None,
         };
-        let definitions = self.given.spec.error_schemas.iter();
+        let definitions = self.registration.spec.error_schemas.iter();
         let covering = definitions.filter_map(|it| {
             let pattern = it.http_status.filter(|it| it.covers(status))?;
             Some((pattern, &it.code))
@@ -227,8 +227,8 @@ impl Operation {
         nearest.map(|(_, code)| code)
     }
 
-    fn schema_problems(&self) -> Vec<Problem> {
-        let problem = |of: String, problem: &str| Problem::Schema {
+    fn schema_problems(&self) -> Vec<RegistryProblem> {
+        let problem = |of: String, problem: &str| RegistryProblem::Schema {
             operation: self.name().clone(),
             of,
             problem: problem.to_owned(),
@@ -236,29 +236,28 @@ impl Operation {
         let input = self
             .input_schema()
             .err()
-            .map(|broken| problem("the input".to_owned(), broken));
+            .map(|error| problem("the input".to_owned(), error));
         let output = self.output_schema().and_then(Result::err);
-        let output = output.map(|broken| problem("the output".to_owned(), broken));
+        let output = output.map(|error| problem("the output".to_owned(), error));
         let details = self.declared.keys().filter_map(|code| {
-            let broken = self.declared_details_schema(code)?.err()?;
-            Some(problem(code.to_string(), broken))
+            let error = self.declared_details_schema(code)?.err()?;
+            Some(problem(code.to_string(), error))
         });
         input.into_iter().chain(output).chain(details).collect()
     }
 }
 
-/// How the codes of imported operations begin, before the status.
-const IMPORTED: &str = "HTTP_";
+/// The prefix of imported codes, before the status.
+const IMPORTED_PREFIX: &str = "HTTP_";
 
-fn compiled<'a>(place: &'a Lazy, schema: &Value) -> Result<&'a Schema, &'a str> {
-    place
-        .get_or_init(|| Schema::compile(schema))
+fn compiled<'a>(lazy: &'a Lazy, schema: &Value) -> Result<&'a Schema, &'a str> {
+    lazy.get_or_init(|| Schema::compile(schema))
         .as_ref()
         .map_err(String::as_str)
 }
 
-/// Whether a schema says anything: `{}` and `true` take whatever comes, so nothing was declared.
-fn describes_something(schema: &Value) -> bool {
+/// Whether a schema declares anything: `{}` and `true` accept every value.
+fn is_declared(schema: &Value) -> bool {
     match schema {
         Value::Object(members) => !members.is_empty(),
         Value::Bool(anything) => !anything,

@@ -1,17 +1,17 @@
-//! Why a set of operations is refused.
+//! The problems for which a registry is refused.
 
 use std::fmt;
 
 use panpan_contract::operation::OperationName;
 use panpan_failure::{Code, KindError};
 
-/// Why operations are refused.
+/// A problem of a registry.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Problem {
+pub enum RegistryProblem {
     /// Two operations have one name.
     #[error("operation {0} is registered twice; give one of them another name")]
     DuplicateOperation(OperationName),
-    /// A declaration breaks a rule of codes.
+    /// A declaration violates the rules for codes.
     #[error("operation {operation}: {problem}")]
     Declaration {
         /// The operation that declares it.
@@ -39,17 +39,17 @@ pub enum Problem {
         fact: &'static str,
         /// The operation that declared it first.
         first: OperationName,
-        /// What it said.
+        /// Its value.
         theirs: String,
         /// The operation that declared it differently.
         second: OperationName,
-        /// What that one said.
+        /// The other value.
         ours: String,
     },
     /// Two codes have one JSON-RPC number.
     #[error(
-        "operation {operation}: {code} has JSON-RPC code {number}, which is that of {owner}; give \
-         one of the two another number, or leave it out"
+        "operation {operation}: {code} has JSON-RPC code {number}, which belongs to {owner}; give \
+         one of them another number, or leave it out"
     )]
     SharedNumber {
         /// The operation that declares it.
@@ -61,20 +61,20 @@ pub enum Problem {
         /// The code that had it first.
         owner: Code,
     },
-    /// A handler cannot give what the operation's type promises.
-    #[error("operation {operation} is a {op_type} and its handler gives {gives}; {advice}")]
+    /// A handler does not fit the type of the operation.
+    #[error("operation {operation} is a {op_type}, but its handler returns {returns}; {advice}")]
     HandlerKind {
         /// The operation.
         operation: OperationName,
         /// Its type.
         op_type: &'static str,
-        /// What the handler gives.
-        gives: &'static str,
+        /// What the handler returns.
+        returns: &'static str,
         /// What to do about it.
         advice: &'static str,
     },
-    /// An operation wants to call one that does not exist.
-    #[error("operation {operation} is to call {callee}, which is not registered{hint}")]
+    /// An operation is allowed to call an unknown operation.
+    #[error("operation {operation} may call {callee}, which is not registered{hint}")]
     UnknownCallee {
         /// The operation that calls.
         operation: OperationName,
@@ -83,7 +83,7 @@ pub enum Problem {
         /// A similar name, if there is one.
         hint: String,
     },
-    /// Whether an operation is reconcilable and whether it can reconcile disagree.
+    /// The declaration and the reconcile handler do not agree.
     #[error("operation {operation}: {problem}")]
     Reconciliation {
         /// The operation.
@@ -91,7 +91,7 @@ pub enum Problem {
         /// What is wrong and what to do.
         problem: &'static str,
     },
-    /// A schema is none.
+    /// A schema does not compile.
     #[error("operation {operation}: the schema of {of} does not compile: {problem}")]
     Schema {
         /// The operation it belongs to.
@@ -103,15 +103,15 @@ pub enum Problem {
     },
 }
 
-/// Every reason why a set of operations is refused.
+/// All problems of a registry.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problems(pub Vec<Problem>);
+pub struct RegistryProblems(pub Vec<RegistryProblem>);
 
-impl fmt::Display for Problems {
+impl fmt::Display for RegistryProblems {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let lines: Vec<String> = self.0.iter().map(Problem::to_string).collect();
+        let lines: Vec<String> = self.0.iter().map(RegistryProblem::to_string).collect();
         formatter.write_str(&lines.join("\n"))
     }
 }
 
-impl std::error::Error for Problems {}
+impl std::error::Error for RegistryProblems {}

@@ -1,4 +1,4 @@
-//! An operation as its author hands it in: the contract, the handler, and what the handler may use.
+//! The registration of an operation: its contract, its handler, and what the handler may use.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::credentials::Credentials;
 use crate::handler::{Handler, Reconcile, StreamHandler, Typed};
 use crate::identity::Identity;
-use crate::retry::Upstream;
+use crate::retry::UpstreamHealth;
 
 /// An operation with everything it needs to run.
 #[derive(Clone, Debug)]
@@ -22,32 +22,32 @@ pub struct Registration {
     pub(super) work: Work,
     pub(super) composition: Composition,
     pub(super) credentials: Credentials,
-    pub(super) upstream: Option<Arc<Upstream>>,
+    pub(super) upstream: Option<Arc<UpstreamHealth>>,
     pub(super) reconcile: Option<Arc<dyn Reconcile>>,
-    pub(super) speaks_for_gateway: bool,
+    pub(super) returns_protocol_codes: bool,
     pub(super) relays: bool,
-    pub(super) steered_by_input: bool,
+    pub(super) options_in_input: bool,
     pub(super) offered_to_models: bool,
     pub(super) related: Related,
 }
 
-/// Other operations of the same service that a caller can turn to when this one fails.
+/// Operations of the same service that help a caller when this one fails.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Related {
-    /// Shows whether a change of this operation took effect.
+    /// Shows whether a call of this operation took effect.
     pub shows_effect: Option<OperationName>,
-    /// Lists the things this operation takes the identifier of.
+    /// Lists the items whose identifiers this operation takes.
     pub lists: Option<OperationName>,
 }
 
-/// What gives the answer.
+/// The handler.
 #[derive(Clone, Debug)]
 pub(crate) enum Work {
     Once(Arc<dyn Handler>),
     Stream(Arc<dyn StreamHandler>),
 }
 
-/// What an operation may call, and with whose authority.
+/// The operations that an operation may call, and its authority for these calls.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Composition {
     pub(crate) authority: Option<Arc<Identity>>,
@@ -55,12 +55,12 @@ pub(crate) struct Composition {
 }
 
 impl Registration {
-    /// An operation that gives one answer.
+    /// A query or mutation.
     pub fn new(spec: OperationSpec, handler: impl Handler) -> Self {
         Self::of(spec, Work::Once(Arc::new(handler)))
     }
 
-    /// An operation that gives items until it ends.
+    /// A subscription.
     pub fn streaming(spec: OperationSpec, handler: impl StreamHandler) -> Self {
         Self::of(spec, Work::Stream(Arc::new(handler)))
     }
@@ -91,9 +91,9 @@ impl Registration {
             credentials: Credentials::default(),
             upstream: None,
             reconcile: None,
-            speaks_for_gateway: false,
+            returns_protocol_codes: false,
             relays: false,
-            steered_by_input: false,
+            options_in_input: false,
             offered_to_models: true,
             related: Related::default(),
         }
@@ -104,64 +104,63 @@ impl Registration {
         &self.spec.name
     }
 
-    /// Changes what the contract says beyond its schemas.
+    /// Changes the contract.
     pub fn with(mut self, change: impl FnOnce(&mut OperationSpec)) -> Self {
         change(Arc::make_mut(&mut self.spec));
         self
     }
 
-    /// Lets it call these operations.
+    /// Allows it to call these operations.
     pub fn calling(mut self, operations: impl IntoIterator<Item = OperationName>) -> Self {
         self.composition.reach = Arc::new(operations.into_iter().collect());
         self
     }
 
-    /// The authority its own calls are checked against; without one it may call what everyone may.
+    /// Sets the authority for its own calls; without one it may call only unrestricted operations.
     pub fn acting_as(mut self, authority: Identity) -> Self {
         self.composition.authority = Some(Arc::new(authority));
         self
     }
 
-    /// What it proves itself with at the other side.
+    /// Sets its credentials for the upstream.
     pub fn with_credentials(mut self, credentials: Credentials) -> Self {
         self.credentials = credentials;
         self
     }
 
-    /// The service behind it: it shares the circuit of the host and the retry budget with others.
-    pub fn behind(mut self, upstream: Arc<Upstream>) -> Self {
+    /// Sets the service behind it; operations of one service share the host circuit and the retry budget.
+    pub fn behind(mut self, upstream: Arc<UpstreamHealth>) -> Self {
         self.upstream = Some(upstream);
         self
     }
 
-    /// How to find out what became of a call whose outcome was lost.
+    /// Sets how to reconcile a call whose outcome was lost.
     pub fn reconciled_by(mut self, reconcile: impl Reconcile) -> Self {
         self.reconcile = Some(Arc::new(reconcile));
         self
     }
 
-    /// Lets it pass on codes of the protocol, for a service that may be another gateway: what that one
-    /// refused was refused.
+    /// Allows it to relay protocol codes, for a service that may be another gateway.
     pub fn relaying(mut self) -> Self {
         self.relays = true;
         self
     }
 
-    /// Names the operations a caller can turn to when this one fails.
+    /// Names operations that help a caller when this one fails.
     pub fn related_to(mut self, related: Related) -> Self {
         self.related = related;
         self
     }
 
-    /// Lets the input steer the call: its member `idempotency_key` is the call's key and is taken out,
-    /// its member `retry` holds retry settings and perhaps a `seed`.
-    pub fn steered_by_input(mut self) -> Self {
-        self.steered_by_input = true;
+    /// Takes call options from the input: the member `idempotency_key` is the key of the call and is removed,
+    /// the member `retry` contains retry settings and optionally a `seed`.
+    pub fn options_in_input(mut self) -> Self {
+        self.options_in_input = true;
         self
     }
 
-    /// Keeps it out of lists of tools, for what serves programs and operators: it can be called over the
-    /// other protocols, and a model neither reads about it nor calls it.
+    /// Hides it from tool lists, for operations that serve programs and operators: it can be called over the
+    /// other protocols only.
     pub fn not_offered_to_models(mut self) -> Self {
         self.offered_to_models = false;
         self
@@ -172,9 +171,9 @@ impl Registration {
         &self.spec
     }
 
-    /// Lets it answer codes of the protocol, for what is a part of the gateway itself.
-    pub(crate) fn speaking_for_the_gateway(mut self) -> Self {
-        self.speaks_for_gateway = true;
+    /// Allows it to return protocol codes, because it is part of the gateway.
+    pub(crate) fn returning_protocol_codes(mut self) -> Self {
+        self.returns_protocol_codes = true;
         self
     }
 }

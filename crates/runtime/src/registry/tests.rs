@@ -1,4 +1,4 @@
-//! What is refused at registration, and that everything is refused at once.
+//! Problems of registries, all reported at once.
 
 use panpan_contract::operation::OperationType;
 use panpan_failure::{Category, ErrorDefinition, Failure};
@@ -31,7 +31,9 @@ fn check(specs: impl IntoIterator<Item = OperationSpec>, expected: &[&str]) {
         });
     let found: Vec<String> = match builder.build() {
         Ok(_) => Vec::new(),
-        Err(Problems(problems)) => problems.iter().map(Problem::to_string).collect(),
+        Err(RegistryProblems(problems)) => {
+            problems.iter().map(RegistryProblem::to_string).collect()
+        }
     };
     assert_eq!(found.len(), expected.len(), "{found:#?}");
     for (found, expected) in found.iter().zip(expected) {
@@ -43,13 +45,13 @@ fn check(specs: impl IntoIterator<Item = OperationSpec>, expected: &[&str]) {
 }
 
 #[test]
-fn operations_that_agree_are_taken() {
+fn operations_that_agree_are_accepted() {
     let full = ("DISK_FULL", Some(Category::Resource));
     check([operation("a/b", &[full]), operation("a/c", &[full])], &[]);
 }
 
 #[test]
-fn all_problems_are_named_at_once() {
+fn all_problems_are_reported_at_once() {
     check(
         [
             operation(
@@ -81,7 +83,7 @@ fn all_problems_are_named_at_once() {
 }
 
 #[test]
-fn a_number_is_that_of_one_code_and_a_code_has_one_number() {
+fn a_number_belongs_to_one_code_and_a_code_has_one_number() {
     let numbered = |name, code, number| {
         let mut spec = operation(name, &[(code, None)]);
         spec.error_schemas[0].jsonrpc_code = number;
@@ -96,14 +98,14 @@ fn a_number_is_that_of_one_code_and_a_code_has_one_number() {
             numbered("a/f", "DISK_SLOW", None),
         ],
         &[
-            "operation a/c: DISK_GONE has JSON-RPC code 1507, which is that of DISK_FULL",
+            "operation a/c: DISK_GONE has JSON-RPC code 1507, which belongs to DISK_FULL",
             "DISK_FULL has the JSON-RPC code 1507 in operation a/b and 1000 in operation a/d",
         ],
     );
 }
 
 #[test]
-fn a_schema_that_does_not_compile_is_named_with_its_place() {
+fn a_schema_that_does_not_compile_is_reported_with_its_operation() {
     let mut spec = operation("a/b", &[("DISK_FULL", None)]);
     spec.input_schema = json!({"type": "sting"});
     spec.error_schemas[0].schema = json!({"minimum": "three"});
@@ -111,7 +113,7 @@ fn a_schema_that_does_not_compile_is_named_with_its_place() {
     let problems: Vec<String> = registry
         .schema_problems()
         .iter()
-        .map(Problem::to_string)
+        .map(RegistryProblem::to_string)
         .collect();
     assert_eq!(problems.len(), 2, "{problems:#?}");
     assert!(problems[0].starts_with("operation a/b: the schema of the input"));
@@ -119,7 +121,7 @@ fn a_schema_that_does_not_compile_is_named_with_its_place() {
 }
 
 #[test]
-fn a_leading_slash_finds_the_same_operation() {
+fn a_leading_slash_in_a_name_is_ignored() {
     let registry = Registry::builder()
         .register(operation("a/b", &[]), nothing)
         .build()

@@ -1,7 +1,7 @@
-//! A circuit breaker: what fails again and again is not asked for a while.
+//! A circuit breaker: refuses calls for a while after repeated failures.
 //!
-//! Pure: time comes in, permits come out. It counts calls, not attempts: the retries of one call are
-//! one piece of bad luck. Whose fault a failure is, is decided in `blame`.
+//! Pure: time is an argument. It counts calls, not attempts, so the retries of one call count once. Which
+//! failures count is decided in `verdict`.
 
 use jiff::{SignedDuration, Timestamp};
 use panpan_contract::circuit::CircuitSettings;
@@ -11,33 +11,33 @@ use super::window::{Calls, Window};
 /// Whether an attempt may take place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Permit {
-    /// It may.
+    /// Yes.
     Granted,
-    /// It may, and its call helps decide whether the circuit closes again.
+    /// Yes, as a trial: its result decides whether the circuit closes.
     Trial,
-    /// It may not before so many milliseconds have passed.
+    /// No, the circuit is open.
     Refused {
-        /// How many.
+        /// The time until the next trial.
         retry_after_ms: u64,
     },
 }
 
-/// What a circuit lets through.
+/// The state of a circuit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CircuitState {
-    /// Everything.
+    /// All calls pass.
     Closed,
-    /// Nothing, for so much longer.
+    /// No call passes.
     Open {
-        /// How much.
+        /// The time until the next trial.
         retry_after_ms: u64,
     },
-    /// A few calls, which decide whether it closes.
+    /// A few trial calls pass, and decide whether the circuit closes.
     HalfOpen,
 }
 
 impl CircuitState {
-    /// The word for it.
+    /// The name in responses and metrics.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Closed => "closed",
@@ -52,31 +52,37 @@ impl CircuitState {
 pub struct Breaker {
     settings: CircuitSettings,
     state: State,
-    /// Failed calls that led to what it is now.
+    /// The number of failed calls that opened it.
     failed_calls: u32,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum State {
-    Closed { window: Window, row: Option<Row> },
-    Open { until: Timestamp, open_ms: u64 },
+    Closed {
+        window: Window,
+        streak: Option<Streak>,
+    },
+    Open {
+        until: Timestamp,
+        open_ms: u64,
+    },
     HalfOpen(Trials),
 }
 
-/// Calls that decide whether a circuit closes.
+/// Trial calls of a half-open circuit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Trials {
-    /// How long it was open before.
+    /// How long the circuit was open.
     open_ms: u64,
-    /// When the last of them was let through.
+    /// When the last trial started.
     since: Timestamp,
-    under_way: u32,
+    in_flight: u32,
     failed: u32,
 }
 
-/// Calls that failed one after the other.
+/// Consecutive failed calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Row {
+struct Streak {
     calls: u32,
     since: Timestamp,
     last: Timestamp,
@@ -92,12 +98,12 @@ impl Breaker {
         }
     }
 
-    /// Asks for a call that begins.
+    /// Decides whether a call may start.
     pub fn permit(&mut self, now: Timestamp) -> Permit {
         match self.state {
             State::Closed { .. } => Permit::Granted,
             State::Open { until, open_ms } => {
-                // A clock that was set back must not keep the circuit open for longer than it was opened.
+                // If the clock was set back, the circuit must not stay open for longer.
                 let until = until.min(later(now, open_ms));
                 if now < until {
                     self.state = State::Open { until, open_ms };
@@ -106,7 +112,7 @@ impl Breaker {
                 let first = Trials {
                     open_ms,
                     since: now,
-                    under_way: 1,
+                    in_flight: 1,
                     failed: 0,
                 };
                 self.state = State::HalfOpen(first);
@@ -118,11 +124,11 @@ impl Breaker {
 
     fn try_again(&mut self, mut trials: Trials, now: Timestamp) -> Permit {
         trials.since = trials.since.min(now);
-        // A trial whose end is never reported must not keep the circuit open for ever.
+        // A trial whose end is never reported must not block the circuit for ever.
         let lost_at = later(trials.since, trials.open_ms);
-        let is_free = trials.under_way.saturating_add(trials.failed) < self.settings.trials;
+        let is_free = trials.in_flight.saturating_add(trials.failed) < self.settings.trials;
         let permit = if is_free || now >= lost_at {
-            trials.under_way = if is_free { trials.under_way + 1 } else { 1 };
+            trials.in_flight = if is_free { trials.in_flight + 1 } else { 1 };
             trials.since = now;
             Permit::Trial
         } else {
@@ -132,35 +138,35 @@ impl Breaker {
         permit
     }
 
-    /// Notes a call that was answered, whatever the answer was.
+    /// Reports a call that got a response, whatever it was.
     pub fn answered(&mut self, trial: bool, now: Timestamp) {
         match &mut self.state {
-            State::Closed { window, row } => {
+            State::Closed { window, streak } => {
                 window.count(false, now);
-                *row = None;
+                *streak = None;
             }
             State::Open { .. } | State::HalfOpen(_) if trial => {
                 self.state = State::closed(self.settings);
                 self.failed_calls = 0;
             }
-            // A call that was let through before the circuit opened tells nothing new.
+            // A call that started before the circuit opened does not count.
             State::Open { .. } | State::HalfOpen(_) => {}
         }
     }
 
-    /// Notes a call that failed.
+    /// Reports a failed call.
     pub fn failed(&mut self, trial: bool, now: Timestamp) {
         match &mut self.state {
-            State::Closed { window, row } => {
+            State::Closed { window, streak } => {
                 let calls = window.count(true, now);
-                let row = Row::longer(row, now);
-                if by_share(self.settings, calls) || row.opens(self.settings, now) {
-                    self.failed_calls = calls.failed.max(row.calls);
+                let streak = Streak::extend(streak, now);
+                if share_opens(self.settings, calls) || streak.opens(self.settings, now) {
+                    self.failed_calls = calls.failed.max(streak.calls);
                     self.open(now, self.settings.open_ms);
                 }
             }
             State::HalfOpen(trials) if trial => {
-                trials.under_way = trials.under_way.saturating_sub(1);
+                trials.in_flight = trials.in_flight.saturating_sub(1);
                 trials.failed += 1;
                 self.failed_calls = self.failed_calls.saturating_add(1);
                 if trials.failed >= self.settings.trials {
@@ -172,14 +178,14 @@ impl Breaker {
         }
     }
 
-    /// Takes back a trial that told nothing; another call may be one.
+    /// Returns a trial without a verdict, so that another call can be the trial.
     pub fn give_back(&mut self) {
         if let State::HalfOpen(trials) = &mut self.state {
-            trials.under_way = trials.under_way.saturating_sub(1);
+            trials.in_flight = trials.in_flight.saturating_sub(1);
         }
     }
 
-    /// What it would let through now.
+    /// The current state.
     pub fn state(&self, now: Timestamp) -> CircuitState {
         match self.state {
             State::Closed { .. } => CircuitState::Closed,
@@ -193,18 +199,20 @@ impl Breaker {
         }
     }
 
-    /// Whether the calls before this one failed, the last of them not long ago. A call that begins then is
-    /// not repeated by the gateway: its caller hears sooner, and a service in trouble is not asked several
-    /// times by every call.
+    /// Whether the last call failed recently. Calls that start now are not retried: their callers get the failure
+    /// sooner, and a failing service gets less load.
     pub fn is_failing(&self, now: Timestamp) -> bool {
         match &self.state {
-            State::Closed { row: None, .. } => false,
-            State::Closed { row: Some(row), .. } => now < later(row.last, self.settings.window_ms),
+            State::Closed { streak: None, .. } => false,
+            State::Closed {
+                streak: Some(streak),
+                ..
+            } => now < later(streak.last, self.settings.window_ms),
             State::Open { .. } | State::HalfOpen(_) => true,
         }
     }
 
-    /// How many failed calls led to a circuit that is not closed.
+    /// The number of failed calls that opened the circuit.
     pub fn failed_calls(&self) -> u32 {
         self.failed_calls
     }
@@ -221,20 +229,20 @@ impl State {
     fn closed(settings: CircuitSettings) -> Self {
         Self::Closed {
             window: Window::new(settings.window_ms),
-            row: None,
+            streak: None,
         }
     }
 }
 
-impl Row {
-    /// A row with one more call in it.
-    fn longer(row: &mut Option<Self>, now: Timestamp) -> Self {
-        let before = row.unwrap_or(Self {
+impl Streak {
+    /// Adds a failed call.
+    fn extend(streak: &mut Option<Self>, now: Timestamp) -> Self {
+        let before = streak.unwrap_or(Self {
             calls: 0,
             since: now,
             last: now,
         });
-        *row.insert(Self {
+        *streak.insert(Self {
             calls: before.calls.saturating_add(1),
             since: before.since.min(now),
             last: now,
@@ -247,7 +255,8 @@ impl Row {
     }
 }
 
-fn by_share(settings: CircuitSettings, calls: Calls) -> bool {
+/// Whether the share of failed calls in the window opens the circuit.
+fn share_opens(settings: CircuitSettings, calls: Calls) -> bool {
     let is_share = settings.failed_percent > 0 && calls.all >= settings.calls_min;
     is_share && calls.failed_at_least(settings.failed_percent)
 }
@@ -258,7 +267,7 @@ fn refused(now: Timestamp, until: Timestamp) -> Permit {
     }
 }
 
-/// Rounded up, so that who waits so long does not come too early.
+/// Rounded up, so that a caller that waits this long is not too early.
 fn milliseconds(now: Timestamp, until: Timestamp) -> u64 {
     let left = until.duration_since(now).as_nanos();
     u64::try_from(left).unwrap_or_default().div_ceil(1_000_000)

@@ -1,16 +1,16 @@
-//! A retry budget: all calls to an upstream together may retry only a share of what they call.
+//! The retry budget: the retries of all calls to an upstream are limited to a share of the calls.
 //!
-//! A maximum per call multiplies under load: when an upstream fails, every caller retries its share at
-//! once and keeps it down. A budget shared by all calls does not.
+//! A maximum per call multiplies under load: when an upstream fails, the retries of all callers keep it
+//! down. A budget shared by all calls prevents that.
 
 use jiff::Timestamp;
 
-/// How much may be retried.
+/// The settings of a retry budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BudgetSettings {
     /// Retries per thousand calls.
     pub per_thousand_calls: u64,
-    /// Retries per second that are always allowed, so that a quiet upstream can be retried at all.
+    /// Retries per second that are always allowed, so that an upstream with few calls can be retried.
     pub per_second: u64,
     /// The most retries that can be saved up.
     pub saved_max: u64,
@@ -26,7 +26,7 @@ impl Default for BudgetSettings {
     }
 }
 
-/// What may still be retried, in thousandths of a retry: sums of fractions stay exact.
+/// The remaining retries, in thousandths, so that sums stay exact.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Budget {
     settings: BudgetSettings,
@@ -37,7 +37,7 @@ pub struct Budget {
 const ONE_RETRY: u64 = 1000;
 
 impl Budget {
-    /// A budget with one second's worth saved.
+    /// A budget that starts with the retries of one second.
     pub fn new(settings: BudgetSettings) -> Self {
         let mut budget = Self {
             settings,
@@ -48,13 +48,13 @@ impl Budget {
         budget
     }
 
-    /// Notes a call, which earns its share of a retry.
+    /// Counts a call, which earns a share of a retry.
     pub fn called(&mut self, now: Timestamp) {
         self.earn(now);
         self.save(self.settings.per_thousand_calls);
     }
 
-    /// Takes one retry, if there is one.
+    /// Takes one retry, if one is left.
     pub fn take(&mut self, now: Timestamp) -> bool {
         self.earn(now);
         let left = self.saved_thousandths.checked_sub(ONE_RETRY);
@@ -62,7 +62,7 @@ impl Budget {
         left.is_some()
     }
 
-    /// A clock that goes backwards earns nothing.
+    /// Adds the retries earned since the last call; nothing if the clock went backwards.
     fn earn(&mut self, now: Timestamp) {
         let last = self.last.unwrap_or(now);
         let milliseconds = now.duration_since(last).as_millis();
@@ -102,14 +102,14 @@ mod tests {
     }
 
     #[test]
-    fn a_quiet_upstream_can_still_be_retried() {
+    fn an_upstream_with_few_calls_can_be_retried() {
         let mut budget = Budget::new(BudgetSettings::default());
         assert_eq!(taken(&mut budget, at(0), 50), 10);
         assert_eq!(taken(&mut budget, at(500), 50), 5);
     }
 
     #[test]
-    fn no_more_is_saved_than_the_limit_and_time_going_back_earns_nothing() {
+    fn savings_are_limited_and_a_clock_set_back_earns_nothing() {
         let mut budget = Budget::new(BudgetSettings::default());
         assert_eq!(taken(&mut budget, at(0), 500), 10);
         assert_eq!(taken(&mut budget, at(3_600_000), 500), 100);

@@ -1,4 +1,4 @@
-//! A circuit that calls share: the breaker, and what failed last.
+//! A circuit that calls share: the breaker, and the last failure.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -7,20 +7,20 @@ use panpan_contract::circuit::CircuitRule;
 use panpan_contract::operation::OperationName;
 use panpan_failure::{Code, Redacted};
 
-use super::blame::Told;
 use super::breaker::{Breaker, CircuitState, Permit};
+use super::verdict::Signal;
 
 /// What a circuit protects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CircuitLevel {
-    /// Every operation of a service, from a host that cannot be connected to.
+    /// All operations of a service whose host cannot be reached.
     Host,
     /// One operation.
     Operation,
 }
 
 impl CircuitLevel {
-    /// The word for it.
+    /// The name in responses.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Host => "host",
@@ -32,30 +32,30 @@ impl CircuitLevel {
 /// A circuit that is not closed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenCircuit {
-    /// What it protects.
+    /// Host or operation.
     pub level: CircuitLevel,
     /// The service.
     pub upstream: String,
-    /// The operation, for a circuit of one.
+    /// The operation, for a circuit of an operation.
     pub operation: Option<OperationName>,
-    /// What it lets through.
+    /// The state.
     pub state: CircuitState,
-    /// How many failed calls led to this.
+    /// The number of failed calls that opened it.
     pub failed_calls: u32,
-    /// The failure of the last of them.
+    /// The last failure.
     pub last_failure: Option<LastFailure>,
 }
 
-/// The failure of the last call that failed.
+/// The failure of the last failed call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LastFailure {
     /// Its code.
     pub code: Code,
-    /// Its message, which may speak of what that caller asked for.
+    /// Its message, which may quote the input of that caller.
     pub message: String,
     /// When it happened.
     pub at: Timestamp,
-    /// Who called.
+    /// The caller.
     pub(crate) caller: Option<String>,
 }
 
@@ -83,9 +83,9 @@ struct Shared {
     last_failure: Option<LastFailure>,
 }
 
-/// Why a circuit does not let a call through.
+/// The refusal of a call by an open circuit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Closed {
+pub(super) struct Refusal {
     pub(super) retry_after_ms: u64,
     pub(super) failed_calls: u32,
     pub(super) last_failure: Option<LastFailure>,
@@ -107,15 +107,15 @@ impl Circuit {
         self.rule
     }
 
-    /// Whether a call may begin, and whether it is a trial.
-    pub(super) fn permit(&self, now: Timestamp) -> Result<bool, Closed> {
+    /// Whether a call may start; `true` if it is a trial.
+    pub(super) fn permit(&self, now: Timestamp) -> Result<bool, Refusal> {
         let Some(mut shared) = self.shared() else {
             return Ok(false);
         };
         match shared.breaker.permit(now) {
             Permit::Granted => Ok(false),
             Permit::Trial => Ok(true),
-            Permit::Refused { retry_after_ms } => Err(Closed {
+            Permit::Refused { retry_after_ms } => Err(Refusal {
                 retry_after_ms,
                 failed_calls: shared.breaker.failed_calls(),
                 last_failure: shared.last_failure.clone(),
@@ -123,10 +123,10 @@ impl Circuit {
         }
     }
 
-    /// Notes how a call ended.
-    pub(super) fn note(
+    /// Reports how a call ended.
+    pub(super) fn report(
         &self,
-        told: Told,
+        signal: Signal,
         trial: bool,
         at: Timestamp,
         failure: Option<&LastFailure>,
@@ -134,11 +134,11 @@ impl Circuit {
         let Some(mut shared) = self.shared() else {
             return;
         };
-        match told {
-            Told::Nothing if trial => shared.breaker.give_back(),
-            Told::Nothing => {}
-            Told::Answered => shared.breaker.answered(trial, at),
-            Told::Failed => {
+        match signal {
+            Signal::Nothing if trial => shared.breaker.give_back(),
+            Signal::Nothing => {}
+            Signal::Answered => shared.breaker.answered(trial, at),
+            Signal::Failed => {
                 shared.breaker.failed(trial, at);
                 if let Some(failure) = failure {
                     shared.last_failure = Some(failure.clone());
@@ -147,13 +147,13 @@ impl Circuit {
         }
     }
 
-    /// Whether the calls before this one failed, the last of them not long ago.
+    /// Whether the last call failed recently.
     pub(super) fn is_failing(&self, now: Timestamp) -> bool {
         self.shared()
             .is_some_and(|shared| shared.breaker.is_failing(now))
     }
 
-    /// What it is like now, unless it is closed.
+    /// Its state, failed calls and last failure, unless it is closed.
     pub(super) fn unless_closed(
         &self,
         now: Timestamp,
@@ -165,7 +165,7 @@ impl Circuit {
         (!is_closed).then(|| (state, failed_calls, shared.last_failure.clone()))
     }
 
-    /// A thread that panicked in between leaves it whole: each change is a single step.
+    /// A panic cannot leave it inconsistent, because each change is a single step.
     fn shared(&self) -> Option<MutexGuard<'_, Shared>> {
         let shared = self.shared.as_ref()?;
         Some(shared.lock().unwrap_or_else(PoisonError::into_inner))

@@ -1,7 +1,7 @@
-//! Decides whether a finished attempt is answered, repeated, or left for later.
+//! Stage decide: whether to answer after an attempt, retry now, or retry later.
 //!
-//! Knows policies, deadlines and hints. Does not sleep, does not call handlers, does not know which
-//! protocol asked. The same function serves a call that waits and a task that is waiting durably.
+//! Knows policies, deadlines and stated delays. Does not sleep and does not call handlers. Calls wait inline,
+//! tasks durably; both use this function.
 
 use jiff::{SignedDuration, Timestamp};
 use panpan_contract::retry::{
@@ -9,10 +9,9 @@ use panpan_contract::retry::{
 };
 use panpan_failure::{Category, Effect};
 
-/// Decides about the last attempt of a history.
+/// Decides what follows the last attempt of a history.
 ///
-/// `budget_allows` is asked only when everything else speaks for another attempt, so that nothing is
-/// taken from a budget for attempts that do not take place.
+/// `budget_allows` is called last, so that only a retry that takes place is taken from the budget.
 pub fn decide(
     history: &[Attempt],
     now: Timestamp,
@@ -69,8 +68,8 @@ fn forbidden(last: &Attempt, terms: Terms) -> Option<StopReason> {
     last.retried_inside.then_some(StopReason::RetriedInside)
 }
 
-/// How many attempts count against the policy: all under a policy of the operation's own, else those
-/// that failed in the same category, since each category has a budget of its own.
+/// How many retries count against the policy: all under a policy of the operation, otherwise those that failed
+/// in the same category, since each category has its own policy.
 fn retries_so_far(history: &[Attempt], terms: Terms, category: Category) -> u32 {
     let counts = |attempt: &&Attempt| terms.policy.is_some() || attempt.category == category;
     let failed = history.iter().filter(counts).count();
@@ -95,13 +94,13 @@ fn too_long(
     let patient_until = terms
         .patient_until
         .filter(|_| terms.waiting == Waiting::Inline);
-    // The caller is answered in time only if the next attempt also ends in time.
+    // The next attempt has to end within the patience, too.
     let next_end = after(next_at, last.took_ms);
     let is_late = patient_until.is_some_and(|until| next_end > until);
     is_late.then_some(StopReason::PatienceSpent)
 }
 
-/// A time so much later, or the last there is.
+/// The time after a delay, or the maximum timestamp.
 fn after(now: Timestamp, delay_ms: u64) -> Timestamp {
     let delay = i64::try_from(delay_ms).map_or(SignedDuration::MAX, SignedDuration::from_millis);
     now.saturating_add(delay).unwrap_or(Timestamp::MAX)
@@ -136,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn delays_are_those_of_the_formula() {
+    fn delays_follow_the_formula() {
         let mut history = Vec::new();
         for delay_ms in [965, 1806, 4243] {
             history.push(failed(codes::ERR_HTTP_429_RATE_LIMITED));
@@ -150,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_never_work_is_not_repeated() {
+    fn a_failure_that_is_not_retryable_is_not_retried() {
         for entry in [
             codes::ERR_HTTP_404_NOT_FOUND,
             codes::ERR_SSL_ERROR,
@@ -167,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn an_effect_that_may_have_happened_is_repeated_only_where_that_does_no_harm() {
+    fn a_call_that_may_have_taken_effect_is_retried_only_if_that_is_harmless() {
         let harmful = Terms {
             repeatable: false,
             ..terms()
@@ -188,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hint_stretches_the_delay_up_to_the_cap_of_the_policy() {
+    fn a_stated_delay_is_respected_up_to_the_maximum_of_the_policy() {
         let hinted = |hint_ms| Attempt {
             hint_ms: Some(hint_ms),
             ..failed(codes::ERR_HTTP_429_RATE_LIMITED)
@@ -205,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_store_waits_for_any_hint() {
+    fn a_durable_wait_respects_any_stated_delay() {
         let durable = Terms {
             waiting: Waiting::Durable,
             ..terms()
@@ -227,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_tried_that_would_end_after_the_deadline() {
+    fn there_is_no_retry_after_the_deadline() {
         let until = |milliseconds| Terms {
             deadline: Timestamp::from_millisecond(milliseconds).ok(),
             ..terms()
@@ -244,8 +243,8 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_not_repeated_because_a_sentence_says_that_nothing_happened() {
-        let said = [Attempt {
+    fn a_mutation_is_not_retried_because_an_error_text_claims_no_effect() {
+        let claimed = [Attempt {
             effect: Effect::None,
             effect_only_said: true,
             ..failed(codes::ERR_HTTP_500_SERVER_ERROR)
@@ -255,12 +254,12 @@ mod tests {
             ..terms()
         };
         let refused = Decision::Answer(StopReason::MayHaveHappened);
-        assert_eq!(decided(&said, change), refused);
-        assert!(matches!(decided(&said, terms()), Decision::Again { .. }));
+        assert_eq!(decided(&claimed, change), refused);
+        assert!(matches!(decided(&claimed, terms()), Decision::Again { .. }));
     }
 
     #[test]
-    fn an_attempt_that_would_start_after_the_patience_is_not_waited_for() {
+    fn there_is_no_retry_after_the_patience() {
         let until = |milliseconds| Terms {
             patient_until: Timestamp::from_millisecond(milliseconds).ok(),
             ..terms()
@@ -275,7 +274,7 @@ mod tests {
             ..failed(codes::ERR_HTTP_429_RATE_LIMITED)
         }];
         assert_eq!(decided(&hinted, until(4000)), spent);
-        // What the attempts themselves took counts too.
+        // The duration of the attempts counts too.
         let late = Timestamp::from_millisecond(4000).unwrap();
         let decision = decide(&history, late, SEED, until(4000), || true);
         assert_eq!(decision, spent);
@@ -287,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_categories_that_were_chosen_are_retried() {
+    fn only_the_chosen_categories_are_retried() {
         let only_network = Terms {
             categories: Some(Categories::from_iter([Category::Network])),
             ..terms()
@@ -309,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn an_open_circuit_is_waited_for_only_by_a_store() {
+    fn only_a_durable_wait_outlasts_an_open_circuit() {
         let refused = [Attempt {
             refused_by_circuit: true,
             hint_ms: Some(1),
@@ -327,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn categories_are_counted_apart_and_an_own_policy_counts_everything() {
+    fn attempts_are_counted_per_category_unless_the_operation_has_a_policy() {
         let history = [
             failed(codes::ERR_HTTP_503_UNAVAILABLE),
             failed(codes::ERR_TIMEOUT),
@@ -344,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_retried_inside_is_not_retried_again() {
+    fn a_failure_that_the_upstream_retried_is_not_retried_again() {
         let inside = Attempt {
             retried_inside: true,
             ..failed(codes::ERR_HTTP_503_UNAVAILABLE)
@@ -356,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_says_not_to_ask_again_is_not_asked_again() {
+    fn a_service_that_refuses_retries_is_not_retried() {
         let failure = Failure::new(codes::ERR_HTTP_503_UNAVAILABLE);
         for (repeat, expected) in [
             (Repeat::Refused, Decision::Answer(StopReason::RefusedRetry)),
@@ -389,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_attempt_waits_for_nothing() {
+    fn the_first_attempt_has_no_delay() {
         assert_eq!(decided(&[], terms()), Decision::Again { delay_ms: 0 });
     }
 }

@@ -1,23 +1,21 @@
-//! Whether to try again: one decision, and what calls to a service share that can veto it, its circuits
-//! and its budget.
+//! Whether to retry: the decision, and the circuits and the retry budget that calls to a service share.
 //!
-//! Everything here is pure: time comes in as an argument and goes out as a delay. Sleeping and calling
-//! the handler again is done in `dispatch`.
+//! Nothing here sleeps, reads a clock or calls a handler: see `dispatch`.
 
-mod blame;
 mod breaker;
 mod budget;
 mod circuit;
 mod decide;
 mod upstream;
+mod verdict;
 mod window;
 
-pub(crate) use blame::Verdict;
 pub use breaker::{Breaker, CircuitState, Permit};
 pub use budget::{Budget, BudgetSettings};
 pub use circuit::{CircuitLevel, LastFailure, OpenCircuit};
 pub use decide::decide;
 pub use panpan_contract::circuit::{CircuitRule, CircuitSettings};
 pub use panpan_contract::retry::{Attempt, Decision, StopReason, Terms, Waiting};
-pub use upstream::Upstream;
-pub(crate) use upstream::{Behind, Pass, Refused};
+pub use upstream::UpstreamHealth;
+pub(crate) use upstream::{CircuitPass, CircuitRefusal, OperationUpstream};
+pub(crate) use verdict::Verdict;

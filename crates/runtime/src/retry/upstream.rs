@@ -1,4 +1,4 @@
-//! One service behind operations: what all calls to it share, and what those of one operation share.
+//! The circuits and the retry budget that calls to one service share.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -8,40 +8,41 @@ use panpan_contract::circuit::CircuitRule;
 use panpan_contract::operation::{OperationName, OperationSpec};
 use panpan_failure::Redacted;
 
-use super::blame::{Told, Verdict};
-use super::circuit::{Circuit, CircuitLevel, Closed, LastFailure, OpenCircuit};
+use super::circuit::{Circuit, CircuitLevel, LastFailure, OpenCircuit, Refusal};
+use super::verdict::{Signal, Verdict};
 use super::{Budget, BudgetSettings};
 
-/// The circuit of a host, the circuits of its operations and their retry budget.
+/// The state that all calls to a service share: the circuit of its host, the circuits of its operations, and
+/// the retry budget.
 #[derive(Debug)]
-pub struct Upstream {
+pub struct UpstreamHealth {
     name: String,
     host: Option<String>,
     circuit: Circuit,
     budget: Mutex<Budget>,
-    /// By operation, so that one that is registered anew finds its circuit again.
+    /// By operation, so that an operation that is registered again keeps its circuit.
     operations: Mutex<BTreeMap<OperationName, Weak<Circuit>>>,
 }
 
-/// An operation behind a service.
+/// An operation of a service, with its circuit.
 #[derive(Debug)]
-pub(crate) struct Behind {
-    upstream: Arc<Upstream>,
+pub(crate) struct OperationUpstream {
+    upstream: Arc<UpstreamHealth>,
     operation: OperationName,
     circuit: Arc<Circuit>,
 }
 
-/// A circuit that is open, for a call that was refused by it.
+/// The refusal of a call by an open circuit of this level.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Refused {
+pub(crate) struct CircuitRefusal {
     pub(crate) level: CircuitLevel,
     pub(crate) retry_after_ms: u64,
     pub(crate) failed_calls: u32,
     pub(crate) last_failure: Option<LastFailure>,
 }
 
-impl Upstream {
-    /// A service nothing is known about yet; the rule is that of the circuit of its host.
+impl UpstreamHealth {
+    /// A service with this rule for the circuit of its host.
     pub fn new(name: impl Into<String>, circuit: CircuitRule, budget: BudgetSettings) -> Self {
         Self {
             name: name.into(),
@@ -52,35 +53,35 @@ impl Upstream {
         }
     }
 
-    /// A service under the usual settings.
+    /// A service with default settings.
     pub fn named(name: impl Into<String>) -> Self {
         Self::new(name, CircuitRule::default(), BudgetSettings::default())
     }
 
-    /// Where it is: failures to connect to another host are not its own.
+    /// Sets the host; failed connections to other hosts do not count against it.
     pub fn at_host(mut self, host: impl Into<String>) -> Self {
         self.host = Some(host.into());
         self
     }
 
-    /// What it is called.
+    /// The name of the service.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Puts an operation behind it.
-    pub(crate) fn serve(self: &Arc<Self>, spec: &OperationSpec) -> Behind {
+    /// Adds an operation to the service.
+    pub(crate) fn serve(self: &Arc<Self>, spec: &OperationSpec) -> OperationUpstream {
         let rule = spec.circuit.unwrap_or_default();
         let mut operations = lock(&self.operations);
         let known = operations.get(&spec.name).and_then(Weak::upgrade);
         let known = known.filter(|circuit| circuit.rule() == rule);
         let circuit = known.unwrap_or_else(|| {
-            let made = Arc::new(Circuit::new(rule));
+            let new = Arc::new(Circuit::new(rule));
             operations.retain(|_, circuit| circuit.strong_count() > 0);
-            operations.insert(spec.name.clone(), Arc::downgrade(&made));
-            made
+            operations.insert(spec.name.clone(), Arc::downgrade(&new));
+            new
         });
-        Behind {
+        OperationUpstream {
             upstream: self.clone(),
             operation: spec.name.clone(),
             circuit,
@@ -88,34 +89,34 @@ impl Upstream {
     }
 }
 
-impl Behind {
-    pub(crate) fn upstream(&self) -> &Upstream {
+impl OperationUpstream {
+    pub(crate) fn service(&self) -> &UpstreamHealth {
         &self.upstream
     }
 
-    /// Begins a call. Whether it may make an attempt is asked before each.
-    pub(crate) fn begin(&self, now: Timestamp) -> Pass<'_> {
+    /// Begins a call. Each of its attempts needs a permit.
+    pub(crate) fn begin(&self, now: Timestamp) -> CircuitPass<'_> {
         lock(&self.upstream.budget).called(now);
-        Pass {
-            behind: self,
+        CircuitPass {
+            operation: self,
             host_trial: false,
             operation_trial: false,
-            seen: None,
+            last: None,
         }
     }
 
-    /// What a failure tells about the service.
+    /// The verdict of a failure.
     pub(crate) fn verdict(&self, failure: &panpan_failure::Failure) -> Verdict {
         Verdict::of(failure, self.upstream.host.as_deref())
     }
 
-    /// Takes one retry from the budget, if there is one. There is none for an operation whose last call
-    /// failed too: one attempt a call shows whether it is back.
+    /// Takes one retry from the budget, if one is left. An operation whose last call failed gets none: one attempt
+    /// per call is enough to notice that it works again.
     pub(crate) fn take_retry(&self, now: Timestamp) -> bool {
         !self.circuit.is_failing(now) && lock(&self.upstream.budget).take(now)
     }
 
-    /// Its circuits that are not closed: that of its host, and its own.
+    /// The circuits of its host and its own that are not closed.
     pub(crate) fn open_circuits(&self, now: Timestamp) -> impl Iterator<Item = OpenCircuit> {
         let named = |level, circuit: &Circuit| {
             let (state, failed_calls, last_failure) = circuit.unless_closed(now)?;
@@ -135,45 +136,44 @@ impl Behind {
     }
 }
 
-/// A call on its way through both circuits. When it is dropped, the circuits learn how it ended: its last
-/// attempt that told something speaks for the whole call.
+/// A call that passes through both circuits. Dropping it reports the last verdict of its attempts to them.
 #[derive(Debug)]
-pub(crate) struct Pass<'a> {
-    behind: &'a Behind,
+pub(crate) struct CircuitPass<'a> {
+    operation: &'a OperationUpstream,
     host_trial: bool,
     operation_trial: bool,
-    seen: Option<Seen>,
+    last: Option<Report>,
 }
 
 #[derive(Debug)]
-struct Seen {
+struct Report {
     verdict: Verdict,
     at: Timestamp,
     failure: Option<LastFailure>,
 }
 
-impl Pass<'_> {
-    /// Asks for an attempt; one that may not take place costs nothing.
-    pub(crate) fn permit(&mut self, now: Timestamp) -> Result<(), Refused> {
-        let host = &self.behind.upstream.circuit;
-        let host_trial = asked(host, self.host_trial, now)
-            .map_err(|closed| refused(CircuitLevel::Host, closed))?;
-        match asked(&self.behind.circuit, self.operation_trial, now) {
+impl CircuitPass<'_> {
+    /// Requests a permit for an attempt.
+    pub(crate) fn permit(&mut self, now: Timestamp) -> Result<(), CircuitRefusal> {
+        let host = &self.operation.upstream.circuit;
+        let host_trial = permit(host, self.host_trial, now)
+            .map_err(|refusal| refused(CircuitLevel::Host, refusal))?;
+        match permit(&self.operation.circuit, self.operation_trial, now) {
             Ok(operation_trial) => {
                 (self.host_trial, self.operation_trial) = (host_trial, operation_trial);
                 Ok(())
             }
-            Err(closed) => {
+            Err(refusal) => {
                 if host_trial && !self.host_trial {
-                    host.note(Told::Nothing, true, now, None);
+                    host.report(Signal::Nothing, true, now, None);
                 }
-                Err(refused(CircuitLevel::Operation, closed))
+                Err(refused(CircuitLevel::Operation, refusal))
             }
         }
     }
 
-    /// Notes what an attempt told.
-    pub(crate) fn saw(
+    /// Reports the verdict of an attempt.
+    pub(crate) fn report(
         &mut self,
         verdict: Verdict,
         failure: Option<&Redacted>,
@@ -182,7 +182,7 @@ impl Pass<'_> {
     ) {
         if verdict != Verdict::NOTHING {
             let failure = failure.map(|it| LastFailure::of(it, caller, at));
-            self.seen = Some(Seen {
+            self.last = Some(Report {
                 verdict,
                 at,
                 failure,
@@ -191,38 +191,38 @@ impl Pass<'_> {
     }
 }
 
-/// A call that is a trial already need not ask again.
-fn asked(circuit: &Circuit, is_trial: bool, now: Timestamp) -> Result<bool, Closed> {
+/// A call that already is a trial needs no further permit.
+fn permit(circuit: &Circuit, is_trial: bool, now: Timestamp) -> Result<bool, Refusal> {
     if is_trial {
         return Ok(true);
     }
     circuit.permit(now)
 }
 
-fn refused(level: CircuitLevel, closed: Closed) -> Refused {
-    Refused {
+fn refused(level: CircuitLevel, refusal: Refusal) -> CircuitRefusal {
+    CircuitRefusal {
         level,
-        retry_after_ms: closed.retry_after_ms,
-        failed_calls: closed.failed_calls,
-        last_failure: closed.last_failure,
+        retry_after_ms: refusal.retry_after_ms,
+        failed_calls: refusal.failed_calls,
+        last_failure: refusal.last_failure,
     }
 }
 
-impl Drop for Pass<'_> {
+impl Drop for CircuitPass<'_> {
     fn drop(&mut self) {
-        let nothing = Seen {
+        let nothing = Report {
             verdict: Verdict::NOTHING,
             at: Timestamp::UNIX_EPOCH,
             failure: None,
         };
-        let Seen {
+        let Report {
             verdict,
             at,
             failure,
-        } = self.seen.take().unwrap_or(nothing);
-        let (host, operation) = (&self.behind.upstream.circuit, &self.behind.circuit);
-        host.note(verdict.host, self.host_trial, at, failure.as_ref());
-        operation.note(
+        } = self.last.take().unwrap_or(nothing);
+        let (host, operation) = (&self.operation.upstream.circuit, &self.operation.circuit);
+        host.report(verdict.host, self.host_trial, at, failure.as_ref());
+        operation.report(
             verdict.operation,
             self.operation_trial,
             at,
@@ -231,7 +231,7 @@ impl Drop for Pass<'_> {
     }
 }
 
-/// A thread that panicked in between leaves it whole: each change is a single step.
+/// A panic cannot leave the state inconsistent, because each change is a single step.
 fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -252,24 +252,24 @@ mod tests {
         OperationSpec::new(name.parse().unwrap(), OperationType::Query)
     }
 
-    /// A call that makes attempts which all fail in this way.
-    fn fail(behind: &Behind, entry: &'static Entry, attempts: u32, seconds: i64) {
-        let mut pass = behind.begin(at(seconds));
+    /// A call whose attempts all fail with this code.
+    fn fail(operation: &OperationUpstream, entry: &'static Entry, attempts: u32, seconds: i64) {
+        let mut pass = operation.begin(at(seconds));
         for _ in 0..attempts {
             pass.permit(at(seconds)).unwrap();
             let failure = Failure::new(entry);
-            let verdict = behind.verdict(&failure);
-            pass.saw(verdict, Some(&failure.redacted()), None, at(seconds));
+            let verdict = operation.verdict(&failure);
+            pass.report(verdict, Some(&failure.redacted()), None, at(seconds));
         }
     }
 
-    fn refusal(behind: &Behind, seconds: i64) -> Option<CircuitLevel> {
-        let refused = behind.begin(at(seconds)).permit(at(seconds)).err();
+    fn refusal(operation: &OperationUpstream, seconds: i64) -> Option<CircuitLevel> {
+        let refused = operation.begin(at(seconds)).permit(at(seconds)).err();
         refused.map(|refused| refused.level)
     }
 
     #[test]
-    fn an_operation_that_fails_is_refused_alone_and_a_host_with_everything_behind_it() {
+    fn a_failing_operation_is_refused_alone_and_a_failing_host_with_all_its_operations() {
         for (entry, own, other) in [
             (
                 codes::ERR_HTTP_500_SERVER_ERROR,
@@ -286,7 +286,7 @@ mod tests {
             (codes::ERR_HTTP_429_RATE_LIMITED, None, None),
             (codes::ERR_CIRCUIT_OPEN, None, None),
         ] {
-            let upstream = Arc::new(Upstream::named("api"));
+            let upstream = Arc::new(UpstreamHealth::named("api"));
             let (bad, good) = (
                 upstream.serve(&spec("a/bad")),
                 upstream.serve(&spec("a/good")),
@@ -301,59 +301,59 @@ mod tests {
 
     #[test]
     fn the_attempts_of_one_call_count_once() {
-        let upstream = Arc::new(Upstream::named("api"));
-        let behind = upstream.serve(&spec("a/b"));
+        let upstream = Arc::new(UpstreamHealth::named("api"));
+        let operation = upstream.serve(&spec("a/b"));
         for seconds in [0, 4, 8, 12] {
-            fail(&behind, codes::ERR_HTTP_503_UNAVAILABLE, 4, seconds);
+            fail(&operation, codes::ERR_HTTP_503_UNAVAILABLE, 4, seconds);
         }
-        assert_eq!(refusal(&behind, 12), None);
-        fail(&behind, codes::ERR_HTTP_503_UNAVAILABLE, 4, 13);
-        assert_eq!(refusal(&behind, 13), Some(CircuitLevel::Operation));
+        assert_eq!(refusal(&operation, 12), None);
+        fail(&operation, codes::ERR_HTTP_503_UNAVAILABLE, 4, 13);
+        assert_eq!(refusal(&operation, 13), Some(CircuitLevel::Operation));
     }
 
     #[test]
-    fn a_call_that_works_in_the_end_has_not_failed() {
-        let upstream = Arc::new(Upstream::named("api"));
-        let behind = upstream.serve(&spec("a/b"));
+    fn a_call_that_succeeds_after_retries_has_not_failed() {
+        let upstream = Arc::new(UpstreamHealth::named("api"));
+        let operation = upstream.serve(&spec("a/b"));
         for seconds in 0..100 {
-            let mut pass = behind.begin(at(seconds));
+            let mut pass = operation.begin(at(seconds));
             let failure = Failure::new(codes::ERR_HTTP_503_UNAVAILABLE);
-            let verdict = behind.verdict(&failure);
+            let verdict = operation.verdict(&failure);
             pass.permit(at(seconds)).unwrap();
-            pass.saw(verdict, Some(&failure.redacted()), None, at(seconds));
+            pass.report(verdict, Some(&failure.redacted()), None, at(seconds));
             pass.permit(at(seconds)).unwrap();
-            pass.saw(Verdict::ANSWERED, None, None, at(seconds));
+            pass.report(Verdict::ANSWERED, None, None, at(seconds));
         }
-        assert_eq!(refusal(&behind, 100), None);
+        assert_eq!(refusal(&operation, 100), None);
     }
 
     #[test]
-    fn a_trial_that_was_given_up_can_be_made_again() {
-        let upstream = Arc::new(Upstream::named("api"));
-        let behind = upstream.serve(&spec("a/b"));
+    fn a_dropped_trial_can_be_used_again() {
+        let upstream = Arc::new(UpstreamHealth::named("api"));
+        let operation = upstream.serve(&spec("a/b"));
         for seconds in [0, 3, 6, 9, 12] {
-            fail(&behind, codes::ERR_DNS_FAILURE, 1, seconds);
+            fail(&operation, codes::ERR_DNS_FAILURE, 1, seconds);
         }
         let mut trials = Vec::new();
         for _ in 0..3 {
-            let mut trial = behind.begin(at(14));
+            let mut trial = operation.begin(at(14));
             trial.permit(at(14)).unwrap();
             trials.push(trial);
         }
-        assert_eq!(refusal(&behind, 14), Some(CircuitLevel::Host));
-        // A trial may go on with its attempts.
+        assert_eq!(refusal(&operation, 14), Some(CircuitLevel::Host));
+        // A trial may make further attempts.
         trials[0].permit(at(14)).unwrap();
         trials.pop();
-        let mut again = behind.begin(at(14));
+        let mut again = operation.begin(at(14));
         again.permit(at(14)).unwrap();
-        again.saw(Verdict::ANSWERED, None, None, at(14));
+        again.report(Verdict::ANSWERED, None, None, at(14));
         drop(again);
-        assert_eq!(refusal(&behind, 14), None);
+        assert_eq!(refusal(&operation, 14), None);
     }
 
     #[test]
-    fn a_trial_of_the_host_is_not_used_up_by_an_operation_that_is_refused() {
-        let upstream = Arc::new(Upstream::named("api"));
+    fn a_refused_operation_does_not_use_up_a_trial_of_the_host() {
+        let upstream = Arc::new(UpstreamHealth::named("api"));
         let (bad, good) = (
             upstream.serve(&spec("a/bad")),
             upstream.serve(&spec("a/good")),
@@ -364,7 +364,7 @@ mod tests {
         }
         // The host is half open, the operation still open.
         for seconds in [12, 13] {
-            fail_quietly(&good, seconds);
+            drop_unreported(&good, seconds);
         }
         for _ in 0..10 {
             let mut pass = bad.begin(at(13));
@@ -374,14 +374,14 @@ mod tests {
         assert!(pass.permit(at(15)).is_ok());
     }
 
-    fn fail_quietly(behind: &Behind, seconds: i64) {
-        let mut pass = behind.begin(at(seconds));
+    fn drop_unreported(operation: &OperationUpstream, seconds: i64) {
+        let mut pass = operation.begin(at(seconds));
         let _ = pass.permit(at(seconds));
     }
 
     #[test]
-    fn an_operation_that_is_registered_again_finds_its_circuit() {
-        let upstream = Arc::new(Upstream::named("api"));
+    fn an_operation_that_is_registered_again_keeps_its_circuit() {
+        let upstream = Arc::new(UpstreamHealth::named("api"));
         let before = upstream.serve(&spec("a/b"));
         for seconds in [0, 3, 6, 9, 12] {
             fail(&before, codes::ERR_HTTP_500_SERVER_ERROR, 1, seconds);
@@ -397,14 +397,14 @@ mod tests {
     }
 
     #[test]
-    fn open_circuits_are_told_with_what_failed_last() {
-        let upstream = Arc::new(Upstream::named("api"));
-        let behind = upstream.serve(&spec("a/b"));
-        assert_eq!(behind.open_circuits(at(0)).count(), 0);
+    fn open_circuits_are_listed_with_their_last_failure() {
+        let upstream = Arc::new(UpstreamHealth::named("api"));
+        let operation = upstream.serve(&spec("a/b"));
+        assert_eq!(operation.open_circuits(at(0)).count(), 0);
         for seconds in [0, 3, 6, 9, 12] {
-            fail(&behind, codes::ERR_HTTP_500_SERVER_ERROR, 1, seconds);
+            fail(&operation, codes::ERR_HTTP_500_SERVER_ERROR, 1, seconds);
         }
-        let open: Vec<_> = behind.open_circuits(at(13)).collect();
+        let open: Vec<_> = operation.open_circuits(at(13)).collect();
         let [open] = open.as_slice() else {
             panic!("{open:?}")
         };

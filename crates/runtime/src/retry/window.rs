@@ -1,20 +1,20 @@
-//! How many calls there were lately, and how many of them failed.
+//! Counts the calls and failures of a sliding window.
 //!
-//! Counted in slices of the window, so that a busy operation needs no more memory than a quiet one; the
-//! oldest slice leaves as a whole.
+//! Counted in slices, so that memory does not grow with the number of calls; the oldest slice is dropped as a
+//! whole.
 
 use std::collections::VecDeque;
 
 use jiff::Timestamp;
 
-/// Into how many slices a window is cut.
+/// The number of slices of a window.
 const SLICES: i64 = 10;
 
-/// Calls of a window that moves with time.
+/// A sliding window of calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Window {
     slice_ms: i64,
-    /// In the order of time, none of them empty.
+    /// Ordered by time; none is empty.
     slices: VecDeque<Slice>,
 }
 
@@ -24,7 +24,7 @@ struct Slice {
     calls: Calls,
 }
 
-/// How many calls ended.
+/// The number of calls that ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Calls {
     pub(super) all: u32,
@@ -41,11 +41,11 @@ impl Window {
         }
     }
 
-    /// Counts a call that ended now, and gives all calls of the window.
+    /// Counts a call that ended now, and returns the totals of the window.
     pub(super) fn count(&mut self, failed: bool, now: Timestamp) -> Calls {
         let number = now.as_millisecond().div_euclid(self.slice_ms);
-        // Calls are not counted in the order in which they ended. A clock that was set back by more
-        // than a window makes the newest slices lie in the future: they tell nothing.
+        // Calls may be counted out of order. If the clock was set back by more than a window, slices in the
+        // future are dropped.
         let newest = self.slices.back().map_or(number, |last| last.number);
         let number = if newest - number < SLICES {
             number.max(newest)
@@ -87,15 +87,15 @@ mod tests {
     }
 
     #[test]
-    fn calls_leave_the_window_as_time_passes() {
+    fn old_calls_drop_out_of_the_window() {
         let mut window = Window::new(30_000);
         for (now, failed, all, of_them) in [
             (0, true, 1, 1),
             (2_999, false, 2, 1),
             (29_999, true, 3, 2),
-            // The first slice has left, with both its calls.
+            // The first slice was dropped with both its calls.
             (30_000, true, 2, 2),
-            // One that ended a little earlier and is counted late.
+            // Ended earlier, but counted late.
             (26_000, false, 3, 2),
             (90_000, false, 1, 0),
         ] {
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_set_back_forgets_what_lies_in_the_future() {
+    fn slices_in_the_future_are_dropped_when_the_clock_is_set_back() {
         let mut window = Window::new(30_000);
         window.count(true, at(86_400_000));
         let calls = window.count(true, at(0));
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn the_share_has_two_sides() {
+    fn the_failed_share_includes_its_limit() {
         for (all, failed, reached) in [(20, 16, true), (20, 15, false), (1, 1, true), (5, 4, true)]
         {
             let calls = Calls { all, failed };

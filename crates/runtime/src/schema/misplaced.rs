@@ -1,42 +1,42 @@
-//! Members of an input that belong one level further down, such as those of a request body that a caller wrote
-//! beside `body`.
+//! Members of an input that belong one level deeper, such as members of a request body that a caller wrote next
+//! to `body`.
 
 use panpan_failure::Violation;
 use serde_json::Value;
 
-use super::shape::target;
-use super::words::NO_SUCH_MEMBER;
+use super::cost::target;
+use super::violations::NO_SUCH_MEMBER;
 
-/// How what is expected of a misplaced member begins; the name of the member it belongs into follows.
+/// The prefix of the expected value of a misplaced member; the name of its parent follows.
 pub(crate) const INSIDE: &str = "inside ";
 
-/// How many references in a row are followed to a schema.
+/// How many references to a schema are followed.
 const REFERENCES_LIMIT: usize = 8;
 
-/// Says of unknown members where they belong, as far as the schema knows a member of that name in just one place.
-pub(super) fn say_where(schema: &Value, violations: &mut [Violation]) {
+/// Names the parents of unknown members, if exactly one member of the schema contains a member of that name.
+pub(super) fn name_parents(schema: &Value, violations: &mut [Violation]) {
     for violation in violations {
         let is_unknown = violation.expected.as_deref() == Some(NO_SUCH_MEMBER);
         let name = violation.pointer.strip_prefix('/');
         let Some(name) = name.filter(|it| is_unknown && !it.contains(['/', '~'])) else {
             continue;
         };
-        if let Some(place) = only_place(name, schema) {
-            violation.expected = Some(format!("{INSIDE}{place}"));
+        if let Some(parent) = only_parent(name, schema) {
+            violation.expected = Some(format!("{INSIDE}{parent}"));
         }
     }
 }
 
-fn only_place<'s>(name: &str, schema: &'s Value) -> Option<&'s str> {
+fn only_parent<'s>(name: &str, schema: &'s Value) -> Option<&'s str> {
     let members = schema.get("properties")?.as_object()?;
-    let mut places = members
+    let mut parents = members
         .iter()
-        .filter(|(_, inner)| knows(inner, name, schema));
-    let (place, _) = places.next()?;
-    places.next().is_none().then_some(place)
+        .filter(|(_, inner)| has_member(inner, name, schema));
+    let (parent, _) = parents.next()?;
+    parents.next().is_none().then_some(parent)
 }
 
-fn knows<'s>(mut inner: &'s Value, name: &str, root: &'s Value) -> bool {
+fn has_member<'s>(mut inner: &'s Value, name: &str, root: &'s Value) -> bool {
     for _ in 0..REFERENCES_LIMIT {
         match inner.get("$ref").and_then(|it| target(it, root)) {
             Some(referenced) => inner = referenced,
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_member_that_is_known_in_one_place_is_sent_there() {
+    fn a_member_with_one_possible_parent_is_directed_there() {
         let order = json!({"properties": {"item": {}, "id": {}}});
         let schema = json!({
             "properties": {
@@ -71,7 +71,7 @@ mod tests {
             ("/body/item", NO_SUCH_MEMBER),
         ] {
             let mut violations = [Violation::value(pointer, "no").expected(NO_SUCH_MEMBER)];
-            say_where(&schema, &mut violations);
+            name_parents(&schema, &mut violations);
             assert_eq!(violations[0].expected.as_deref(), Some(expected));
         }
     }

@@ -1,17 +1,16 @@
-//! A JSON Schema compiled once, and what a value does wrong about it.
+//! Compiled JSON Schemas, and the violations of a value.
 //!
-//! References are resolved only inside the schema: the validator is built without network or files. How
-//! much work a schema can make is in `shape`, where a value breaks it in `search`, and how a violation is
-//! told in `words`.
+//! References are resolved only inside the schema, without network or files. `cost` bounds the work of a
+//! schema, `search` finds violations with bounded work, and `violations` writes them.
 
-#[cfg(test)]
-mod hostile;
+mod cost;
 mod misplaced;
+#[cfg(test)]
+mod property_tests;
 mod search;
-mod shape;
 #[cfg(test)]
 mod tests;
-mod words;
+mod violations;
 
 use std::fmt;
 use std::sync::Mutex;
@@ -20,58 +19,57 @@ use jsonschema::{PatternOptions, ValidationError, ValidationOptions, Validator};
 use panpan_failure::Violation;
 use serde_json::Value;
 
+use cost::Cost;
+pub use cost::{APPLIED_SUBSCHEMAS_LIMIT, NESTED_SUBSCHEMAS_LIMIT};
 pub(crate) use misplaced::INSIDE;
 pub use search::SEARCH_STEPS_LIMIT;
 use search::{Parts, search};
-use shape::Shape;
-pub use shape::{IN_A_ROW_LIMIT, WAYS_LIMIT};
-pub(crate) use words::NO_SUCH_MEMBER;
-use words::violations_of;
-pub use words::{SHOWN_CHARACTERS_LIMIT, shown};
+pub(crate) use violations::NO_SUCH_MEMBER;
+use violations::violations_of;
+pub use violations::{SHOWN_CHARACTERS_LIMIT, shown};
 
-/// The most violations that are listed for one value.
+/// The maximum number of violations that are listed for one value.
 pub const VIOLATIONS_LIMIT: usize = 100;
 
-/// Up to how many values the library lists everything that does not fit: it gathers all places before it
-/// gives the first. Beyond that it is searched for.
+/// The largest value for which the library lists the violations: it collects all of them before it returns the
+/// first. Larger values are searched.
 pub const LISTED_VALUES_LIMIT: usize = 10_000;
 
-/// How many steps it may take to tell whether a value fits: its values, each in as many ways as the schema
-/// is held against one.
+/// The maximum number of steps of a check: the number of nested values times the cost of the schema.
 pub const CHECK_STEPS_LIMIT: usize = 200_000_000;
 
-/// Up to how many ways a value of any size is checked without counting what is in it.
-const UNCOUNTED_WAYS: usize = 64;
+/// Up to this cost, a value of any size is checked without counting its nested values.
+const UNCOUNTED_COST: usize = 64;
 
-/// How often matching one text may go back. Most patterns never do, and are matched in linear time; those
-/// that look around or refer back to what they matched may otherwise go back without end.
+/// The backtracking limit for matching one text. Most patterns match in linear time; those with lookaround or
+/// backreferences can take exponential time.
 pub const BACKTRACKS_LIMIT: usize = 10_000;
 
-/// The largest compiled pattern of a schema that came with a call, in bytes.
+/// The largest compiled pattern of a schema that a caller sent, in bytes.
 pub const PATTERN_BYTES_LIMIT: usize = 256 * 1024;
 
 /// A compiled schema.
 pub(crate) struct Schema {
     validator: Validator,
-    shape: Shape,
-    /// What was compiled to search for what is wrong.
+    cost: Cost,
+    /// Compiled parts of the schema, for the search.
     parts: Mutex<Parts>,
 }
 
-/// What is wrong with a value.
+/// The violations of a value.
 #[derive(Debug, Default)]
 pub struct Checked {
     /// The first [`VIOLATIONS_LIMIT`] of them.
     pub violations: Vec<Violation>,
-    /// Whether there are more, or may be: what was not looked at is not told.
+    /// Whether there are or may be more.
     pub more: bool,
 }
 
-/// Holds a value against a schema that came with a call, or says why that is no schema.
+/// Checks a value against a schema that a caller sent, or returns why the schema is invalid.
 ///
-/// Patterns are matched in linear time, unlike those of a contract: whoever wrote them is not trusted.
+/// Patterns are matched in linear time, unlike those of a contract, because callers are not trusted.
 pub fn check_once(schema: &Value, value: &Value) -> Result<Checked, String> {
-    let shape = Shape::of(schema)?;
+    let cost = Cost::of(schema)?;
     let patterns = PatternOptions::regex().size_limit(PATTERN_BYTES_LIMIT);
     let validator = jsonschema::options()
         .should_validate_formats(true)
@@ -81,7 +79,7 @@ pub fn check_once(schema: &Value, value: &Value) -> Result<Checked, String> {
     let parts = Mutex::default();
     let compiled = Schema {
         validator,
-        shape,
+        cost,
         parts,
     };
     Ok(compiled.check(schema, value))
@@ -95,55 +93,55 @@ fn options<'r>() -> ValidationOptions<'r> {
 }
 
 impl Schema {
-    /// Compiles a schema, or says what is wrong with it.
+    /// Compiles a schema, or returns why it is invalid.
     pub(crate) fn compile(schema: &Value) -> Result<Self, String> {
-        // Before the library looks at it: what is too much for a value is too much to compile.
-        let shape = Shape::of(schema)?;
+        // Before compiling: a schema that is too expensive to check is too expensive to compile.
+        let cost = Cost::of(schema)?;
         let validator = options()
             .build(schema)
             .map_err(|error| format!("{} at {}", error, shown_pointer(&error)))?;
         Ok(Self {
             validator,
-            shape,
+            cost,
             parts: Mutex::default(),
         })
     }
 
-    /// Whether a value fits. One that is too large to tell does not.
+    /// Whether a value is valid. A value that is too large to check is not.
     pub(crate) fn accepts(&self, value: &Value) -> bool {
-        self.can_tell(value) && self.validator.is_valid(value)
+        self.can_check(value) && self.validator.is_valid(value)
     }
 
-    /// What the value does wrong about the schema this was compiled from.
+    /// The violations of a value; `source` is the schema that was compiled.
     pub(crate) fn check(&self, source: &Value, value: &Value) -> Checked {
-        if !self.can_tell(value) {
+        if !self.can_check(value) {
             return too_large();
         }
         if self.validator.is_valid(value) {
             return Checked::default();
         }
-        match self.shape.is_plain && is_within(value, LISTED_VALUES_LIMIT) {
+        match self.cost.is_plain && is_within(value, LISTED_VALUES_LIMIT) {
             true => self.listed(value),
             false => self.searched(source, value),
         }
     }
 
-    /// The same for the input of a caller, who is also told where misplaced members belong.
+    /// The violations of an input, which also name where misplaced members belong.
     pub(crate) fn check_input(&self, source: &Value, input: &Value) -> Checked {
         let mut checked = self.check(source, input);
-        misplaced::say_where(source, &mut checked.violations);
+        misplaced::name_parents(source, &mut checked.violations);
         checked
     }
 
-    fn can_tell(&self, value: &Value) -> bool {
-        let ways = self.shape.ways;
-        ways <= UNCOUNTED_WAYS || is_within(value, CHECK_STEPS_LIMIT / ways)
+    fn can_check(&self, value: &Value) -> bool {
+        let subschemas = self.cost.subschemas;
+        subschemas <= UNCOUNTED_COST || is_within(value, CHECK_STEPS_LIMIT / subschemas)
     }
 
     fn searched(&self, source: &Value, value: &Value) -> Checked {
         match self.parts.try_lock() {
             Ok(mut parts) => search(source, value, &mut parts),
-            // Another call is searching; compiling the parts again is no slower than waiting for it.
+            // Another call is searching; compiling the parts again is not slower than waiting.
             Err(_) => search(source, value, &mut Parts::default()),
         }
     }
@@ -159,23 +157,23 @@ impl Schema {
 }
 
 fn too_large() -> Checked {
-    let reason = "there is too much of it to be held against a schema with so many alternatives";
-    let violation = Violation::value("", reason).expected("less at once");
+    let reason = "too large to check against a schema with this many alternatives";
+    let violation = Violation::value("", reason).expected("a smaller value");
     Checked {
         violations: vec![violation],
         more: true,
     }
 }
 
-/// Whether a value holds at most so many values. No more are looked at.
+/// Whether a value contains at most this many values, itself included.
 fn is_within(value: &Value, limit: usize) -> bool {
     let (mut open, mut seen) = (vec![value], 1);
     while let Some(next) = open.pop() {
         let before = open.len();
-        let room = limit + 1 - seen;
+        let rest = limit + 1 - seen;
         match next {
-            Value::Array(items) => open.extend(items.iter().take(room)),
-            Value::Object(members) => open.extend(members.values().take(room)),
+            Value::Array(items) => open.extend(items.iter().take(rest)),
+            Value::Object(members) => open.extend(members.values().take(rest)),
             _ => {}
         }
         seen += open.len() - before;

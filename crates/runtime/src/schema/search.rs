@@ -1,9 +1,8 @@
-//! Where a value breaks a schema, found with bounded work.
+//! Finds the violations of a value with bounded work.
 //!
-//! The library tells whether a value fits in time that the schema and the value bound. To list all that is
-//! wrong it follows every alternative, and every way a schema refers to itself, which has no such bound.
-//! So what is wrong is searched for here: each part of the schema is held against each part of the value
-//! once, of alternatives it is told that none fits, and the search ends after so many steps.
+//! The library checks validity in bounded time. To list violations, however, it follows every alternative and
+//! every recursive reference, which is not bounded. This search checks each part of the schema against each
+//! part of the value once, reports of alternatives only that none matches, and ends after a number of steps.
 
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -13,20 +12,20 @@ use panpan_failure::Violation;
 use panpan_failure::pointer::joined;
 use serde_json::{Map, Value};
 
-use super::shape::{local_pointer, target};
-use super::words::{NOTHING_ALLOWED, violations_within};
+use super::cost::{local_pointer, target};
+use super::violations::{NOTHING_ALLOWED, violations_within};
 use super::{Checked, VIOLATIONS_LIMIT, options};
 
-/// How many parts of a value are held against parts of a schema to tell what is wrong.
+/// The maximum number of parts of a value that are checked against parts of a schema.
 pub const SEARCH_STEPS_LIMIT: usize = 50_000;
 
-/// The name the schema goes by while parts of it are compiled.
+/// The URI of the schema while parts of it are compiled.
 const ROOT: &str = "json-schema:///searched";
 
-/// What is told where nothing else can be.
-const SOMEWHERE: &str = "does not fit its schema, and where cannot be told";
+/// The reason if the search finds no violation of an invalid value.
+const UNKNOWN_LOCATION: &str = "does not match its schema; the location is unknown";
 
-/// Keywords that are held against a value without looking at other schemas.
+/// Keywords without subschemas.
 const ASSERTIONS: [&str; 20] = [
     "$schema",
     "type",
@@ -50,22 +49,22 @@ const ASSERTIONS: [&str; 20] = [
     "dependentRequired",
 ];
 
-/// How many compiled parts of a schema are kept for the next value that does not fit.
+/// How many compiled parts of a schema are kept for the next search.
 const PARTS_LIMIT: usize = 4096;
 
-/// Parts of one schema, compiled when they are first asked for; `None` where one cannot be.
+/// Parts of one schema, compiled on first use; `None` if a part does not compile.
 #[derive(Default)]
 pub(super) struct Parts {
-    /// Whole parts, by their pointers.
+    /// Whole parts, by pointer.
     whole: HashMap<String, Option<Validator>>,
-    /// What parts assert by themselves, by their pointers.
+    /// The assertions of parts, by pointer.
     assertions: HashMap<String, Option<Validator>>,
-    /// Patterns of names.
+    /// Patterns for member names.
     patterns: HashMap<String, Option<Validator>>,
 }
 
 impl Parts {
-    /// With room for those of another search.
+    /// Clears full caches before another search.
     fn with_room(&mut self) -> &mut Self {
         for parts in [&mut self.whole, &mut self.assertions, &mut self.patterns] {
             if parts.len() > PARTS_LIMIT {
@@ -76,16 +75,16 @@ impl Parts {
     }
 }
 
-/// A part of the value that is held against a part of the schema.
-struct Place<'a> {
+/// A part of the value, to be checked against a part of the schema.
+struct Pair<'a> {
     schema: &'a Value,
-    /// Where that part of the schema is.
+    /// The location in the schema.
     schema_pointer: String,
     value: &'a Value,
     pointer: String,
 }
 
-/// What is wrong with a value that does not fit.
+/// The violations of an invalid value.
 pub(super) fn search(schema: &Value, value: &Value, parts: &mut Parts) -> Checked {
     let mut search = Search {
         root: schema,
@@ -96,7 +95,7 @@ pub(super) fn search(schema: &Value, value: &Value, parts: &mut Parts) -> Checke
         open: VecDeque::new(),
         violations: Vec::new(),
     };
-    search.open.push_back(Place {
+    search.open.push_back(Pair {
         schema,
         schema_pointer: String::new(),
         value,
@@ -106,7 +105,7 @@ pub(super) fn search(schema: &Value, value: &Value, parts: &mut Parts) -> Checke
     let mut violations = search.violations;
     let is_found = !violations.is_empty();
     if !is_found {
-        violations.push(Violation::value("", SOMEWHERE));
+        violations.push(Violation::value("", UNKNOWN_LOCATION));
     }
     let more = !is_whole || !is_found || violations.len() > VIOLATIONS_LIMIT;
     violations.truncate(VIOLATIONS_LIMIT);
@@ -115,41 +114,41 @@ pub(super) fn search(schema: &Value, value: &Value, parts: &mut Parts) -> Checke
 
 struct Search<'a, 'p> {
     root: &'a Value,
-    /// The schema as parts of it are compiled from it; `None` where it refers to what is not there.
+    /// The registry for compiling parts; `None` if the schema has unresolvable references.
     registry: OnceCell<Option<Registry<'a>>>,
-    /// Whether the schema is of a draft in which nothing counts beside a reference.
+    /// Whether the schema is of a draft that ignores the siblings of a reference.
     is_old: bool,
     parts: &'p mut Parts,
     seen: HashSet<(*const Value, *const Value)>,
-    open: VecDeque<Place<'a>>,
+    open: VecDeque<Pair<'a>>,
     violations: Vec<Violation>,
 }
 
 impl<'a> Search<'a, '_> {
-    /// Tells whether all was looked at.
+    /// Returns whether the search is complete.
     fn run(&mut self) -> bool {
         let mut steps = 0;
-        while let Some(place) = self.open.pop_front() {
+        while let Some(pair) = self.open.pop_front() {
             steps += 1;
             if self.violations.len() > VIOLATIONS_LIMIT || steps > SEARCH_STEPS_LIMIT {
                 return false;
             }
-            let pair = (
-                std::ptr::from_ref(place.schema),
-                std::ptr::from_ref(place.value),
+            let identity = (
+                std::ptr::from_ref(pair.schema),
+                std::ptr::from_ref(pair.value),
             );
-            if self.seen.insert(pair) {
-                self.look(&place);
+            if self.seen.insert(identity) {
+                self.check(&pair);
             }
         }
         true
     }
 
-    fn look(&mut self, place: &Place<'a>) {
-        let keywords = match place.schema {
+    fn check(&mut self, pair: &Pair<'a>) {
+        let keywords = match pair.schema {
             Value::Object(keywords) => keywords,
             Value::Bool(false) => {
-                let violation = Violation::value(&place.pointer, NOTHING_ALLOWED);
+                let violation = Violation::value(&pair.pointer, NOTHING_ALLOWED);
                 return self.violations.push(violation);
             }
             _ => return,
@@ -158,72 +157,77 @@ impl<'a> Search<'a, '_> {
             if let (Some(pointer), Some(schema)) =
                 (local_pointer(reference), target(reference, self.root))
             {
-                self.open.push_back(Place {
+                self.open.push_back(Pair {
                     schema,
                     schema_pointer: pointer,
-                    value: place.value,
-                    pointer: place.pointer.clone(),
+                    value: pair.value,
+                    pointer: pair.pointer.clone(),
                 });
             }
             if self.is_old {
                 return;
             }
         }
-        self.look_at_assertions(keywords, place);
-        self.look_at_alternatives(keywords, place);
-        match place.value {
-            Value::Object(members) => self.look_into_members(keywords, members, place),
-            Value::Array(items) => self.look_into_items(keywords, items, place),
+        self.check_assertions(keywords, pair);
+        self.check_alternatives(keywords, pair);
+        match pair.value {
+            Value::Object(members) => self.check_members(keywords, members, pair),
+            Value::Array(items) => self.check_items(keywords, items, pair),
             _ => {}
         }
     }
 
-    fn look_at_assertions(&mut self, keywords: &'a Map<String, Value>, place: &Place<'a>) {
-        let compiled = kept(&mut self.parts.assertions, &place.schema_pointer, || {
+    fn check_assertions(&mut self, keywords: &'a Map<String, Value>, pair: &Pair<'a>) {
+        let compiled = compiled_part(&mut self.parts.assertions, &pair.schema_pointer, || {
             options().build(&assertions(keywords)).ok()
         });
         if let Some(validator) = compiled {
-            let errors = validator.iter_errors(place.value);
-            let found = errors.flat_map(|error| violations_within(&place.pointer, &error));
+            let errors = validator.iter_errors(pair.value);
+            let found = errors.flat_map(|error| violations_within(&pair.pointer, &error));
             self.violations.extend(found.take(VIOLATIONS_LIMIT + 1));
         }
     }
 
-    fn look_at_alternatives(&mut self, keywords: &'a Map<String, Value>, place: &Place<'a>) {
+    fn check_alternatives(&mut self, keywords: &'a Map<String, Value>, pair: &Pair<'a>) {
         for keyword in ["anyOf", "oneOf"] {
-            if let Some(Value::Array(forms)) = keywords.get(keyword) {
-                let fitting = self.fitting(forms.len(), keyword, place);
-                let expected = match (keyword, fitting) {
-                    (_, Some(0)) => format!("one of the {} forms the schema lists", forms.len()),
+            if let Some(Value::Array(alternatives)) = keywords.get(keyword) {
+                let matching = self.matching(alternatives.len(), keyword, pair);
+                let expected = match (keyword, matching) {
+                    (_, Some(0)) => {
+                        format!("one of the {} forms the schema lists", alternatives.len())
+                    }
                     ("oneOf", Some(2..)) => "exactly one of the forms the schema lists".to_owned(),
                     _ => continue,
                 };
-                self.tell(keyword, place, Some(expected));
+                self.report(keyword, pair, Some(expected));
             }
         }
         if let Some(Value::Array(parts)) = keywords.get("allOf") {
             for (index, part) in parts.iter().enumerate() {
-                self.follow(part, &["allOf", &index.to_string()], place);
+                self.follow(part, &["allOf", &index.to_string()], pair);
             }
         }
-        if keywords.contains_key("not") && self.fits(&["not"], place) == Some(true) {
-            self.tell("not", place, None);
+        if keywords.contains_key("not") && self.is_valid(&["not"], pair) == Some(true) {
+            self.report("not", pair, None);
         }
-        let branch = match keywords.get("if").and_then(|_| self.fits(&["if"], place)) {
+        let branch = match keywords
+            .get("if")
+            .and_then(|_| self.is_valid(&["if"], pair))
+        {
             Some(true) => "then",
             Some(false) => "else",
             None => return,
         };
         if let Some(part) = keywords.get(branch) {
-            self.follow(part, &[branch], place);
+            self.follow(part, &[branch], pair);
         }
     }
 
-    fn look_into_members(
+    fn check_members(
         &mut self,
         keywords: &'a Map<String, Value>,
         members: &'a Map<String, Value>,
-        place: &Place<'a>,
+        pair: &Pair<'a>,
     ) {
         let map = |name: &str| keywords.get(name).and_then(Value::as_object);
         let (properties, patterns) = (map("properties"), map("patternProperties"));
@@ -232,33 +236,33 @@ impl<'a> Search<'a, '_> {
             let mut is_known = false;
             if let Some(part) = properties.and_then(|it| it.get(name)) {
                 is_known = true;
-                self.descend(part, &["properties", name], value, name, place);
+                self.descend(part, &["properties", name], value, name, pair);
             }
             for (pattern, part) in patterns.into_iter().flatten() {
                 if self.matches(pattern, name) {
                     is_known = true;
-                    self.descend(part, &["patternProperties", pattern], value, name, place);
+                    self.descend(part, &["patternProperties", pattern], value, name, pair);
                 }
             }
-            // That none are allowed is told with the assertions.
+            // `additionalProperties: false` is checked with the assertions.
             if let Some(part @ Value::Object(_)) = further.filter(|_| !is_known) {
-                self.descend(part, &["additionalProperties"], value, name, place);
+                self.descend(part, &["additionalProperties"], value, name, pair);
             }
         }
         for keyword in ["dependentSchemas", "dependencies"] {
             for (name, part) in map(keyword).into_iter().flatten() {
                 if members.contains_key(name) && !part.is_array() {
-                    self.follow(part, &[keyword, name], place);
+                    self.follow(part, &[keyword, name], pair);
                 }
             }
         }
     }
 
-    fn look_into_items(
+    fn check_items(
         &mut self,
         keywords: &'a Map<String, Value>,
         items: &'a [Value],
-        place: &Place<'a>,
+        pair: &Pair<'a>,
     ) {
         let listed = |name: &str| keywords.get(name).and_then(Value::as_array);
         let (lists, rest) = match (listed("prefixItems"), listed("items")) {
@@ -267,7 +271,7 @@ impl<'a> Search<'a, '_> {
             (None, None) => (None, "items"),
         };
         for (index, value) in items.iter().enumerate() {
-            // More than are looked at need not be remembered.
+            // The search would end before it checks more.
             if self.open.len() > SEARCH_STEPS_LIMIT {
                 return;
             }
@@ -275,89 +279,90 @@ impl<'a> Search<'a, '_> {
             let first = lists.and_then(|(keyword, parts)| Some((keyword, parts.get(index)?)));
             match (first, keywords.get(rest)) {
                 (Some((keyword, part)), _) => {
-                    self.descend(part, &[keyword, &name], value, &name, place);
+                    self.descend(part, &[keyword, &name], value, &name, pair);
                 }
-                (None, Some(part)) => self.descend(part, &[rest], value, &name, place),
+                (None, Some(part)) => self.descend(part, &[rest], value, &name, pair),
                 (None, None) => return,
             }
         }
     }
 
-    /// Holds the same value against another part of the schema.
-    fn follow(&mut self, schema: &'a Value, steps: &[&str], place: &Place<'a>) {
-        self.open.push_back(Place {
+    /// Checks the same value against another part of the schema.
+    fn follow(&mut self, schema: &'a Value, steps: &[&str], pair: &Pair<'a>) {
+        self.open.push_back(Pair {
             schema,
-            schema_pointer: further(&place.schema_pointer, steps),
-            value: place.value,
-            pointer: place.pointer.clone(),
+            schema_pointer: further(&pair.schema_pointer, steps),
+            value: pair.value,
+            pointer: pair.pointer.clone(),
         });
     }
 
-    /// Holds a value within against a part of the schema.
+    /// Checks a nested value against a part of the schema.
     fn descend(
         &mut self,
         schema: &'a Value,
         steps: &[&str],
         value: &'a Value,
         name: &str,
-        place: &Place<'a>,
+        pair: &Pair<'a>,
     ) {
         if self.open.len() <= SEARCH_STEPS_LIMIT {
-            self.open.push_back(Place {
+            self.open.push_back(Pair {
                 schema,
-                schema_pointer: further(&place.schema_pointer, steps),
+                schema_pointer: further(&pair.schema_pointer, steps),
                 value,
-                pointer: joined(&place.pointer, name),
+                pointer: joined(&pair.pointer, name),
             });
         }
     }
 
-    /// How many of the forms fit, as far as that matters.
-    fn fitting(&mut self, forms: usize, keyword: &str, place: &Place<'a>) -> Option<usize> {
-        let mut fitting = 0;
-        for index in 0..forms {
-            fitting += usize::from(self.fits(&[keyword, &index.to_string()], place)?);
-            if fitting > 1 {
+    /// How many of the alternatives match; 2 means two or more.
+    fn matching(&mut self, alternatives: usize, keyword: &str, pair: &Pair<'a>) -> Option<usize> {
+        let mut matching = 0;
+        for index in 0..alternatives {
+            matching += usize::from(self.is_valid(&[keyword, &index.to_string()], pair)?);
+            if matching > 1 {
                 break;
             }
         }
-        Some(fitting)
+        Some(matching)
     }
 
-    /// Whether the value fits a part of the schema; `None` where that part cannot be compiled alone.
-    fn fits(&mut self, steps: &[&str], place: &Place<'a>) -> Option<bool> {
+    /// Whether the value matches a part of the schema; `None` if the part cannot be compiled alone.
+    fn is_valid(&mut self, steps: &[&str], pair: &Pair<'a>) -> Option<bool> {
         let registry = &self.registry;
-        let pointer = further(&place.schema_pointer, steps);
-        let compiled = kept(&mut self.parts.whole, &pointer, || {
+        let pointer = further(&pair.schema_pointer, steps);
+        let compiled = compiled_part(&mut self.parts.whole, &pointer, || {
             let registry = registry.get_or_init(|| registered(self.root)).as_ref()?;
             let fragment = percent_encoding::utf8_percent_encode(&pointer, FRAGMENT);
             let schema = serde_json::json!({"$ref": format!("{ROOT}#{fragment}")});
             options().with_registry(registry).build(&schema).ok()
         });
-        compiled.map(|it| it.is_valid(place.value))
+        compiled.map(|it| it.is_valid(pair.value))
     }
 
     fn matches(&mut self, pattern: &str, name: &str) -> bool {
-        let compiled = kept(&mut self.parts.patterns, pattern, || {
+        let compiled = compiled_part(&mut self.parts.patterns, pattern, || {
             let schema = serde_json::json!({"pattern": pattern});
             options().build(&schema).ok()
         });
         compiled.is_some_and(|it| it.is_valid(&Value::from(name)))
     }
 
-    fn tell(&mut self, keyword: &str, place: &Place<'a>, expected: Option<String>) {
-        let reason = format!("breaks the schema's {keyword}");
-        let violation = Violation::value(&place.pointer, reason);
-        let expected = expected.unwrap_or_else(|| format!("what the schema's {keyword} asks for"));
+    fn report(&mut self, keyword: &str, pair: &Pair<'a>, expected: Option<String>) {
+        let reason = format!("violates the schema's {keyword}");
+        let violation = Violation::value(&pair.pointer, reason);
+        let expected =
+            expected.unwrap_or_else(|| format!("a value that matches the schema's {keyword}"));
         self.violations.push(Violation {
-            actual: super::shown(place.value),
+            actual: super::shown(pair.value),
             ..violation.expected(expected)
         });
     }
 }
 
-/// A compiled part, made if it is not there.
-fn kept<'p>(
+/// Returns a compiled part, compiling it on first use.
+fn compiled_part<'p>(
     parts: &'p mut HashMap<String, Option<Validator>>,
     name: &str,
     compile: impl FnOnce() -> Option<Validator>,
@@ -373,7 +378,7 @@ fn registered(schema: &Value) -> Option<Registry<'_>> {
     registry.and_then(|registry| registry.prepare()).ok()
 }
 
-/// What may not stand in the fragment of a reference.
+/// The characters that are escaped in the fragment of a reference.
 const FRAGMENT: &percent_encoding::AsciiSet = &percent_encoding::NON_ALPHANUMERIC
     .remove(b'/')
     .remove(b'~')
@@ -387,7 +392,7 @@ fn further(pointer: &str, steps: &[&str]) -> String {
     steps.iter().fold(pointer.to_owned(), join)
 }
 
-/// What a schema asserts without looking at others: which members there may be, not what is in them.
+/// The assertions of a schema without its subschemas: which members are allowed, not their values.
 fn assertions(keywords: &Map<String, Value>) -> Value {
     let mut kept = Map::new();
     for name in ASSERTIONS {

@@ -1,8 +1,8 @@
-//! What is found, how much of it, and with how much work.
+//! Violations, their limits, and the limits of the work to find them.
 
 use serde_json::json;
 
-use super::words::cut;
+use super::violations::cut;
 use super::*;
 
 #[test]
@@ -65,7 +65,7 @@ fn the_list_of_violations_ends_at_its_limit() {
 }
 
 #[test]
-fn of_a_large_value_the_first_places_are_told() {
+fn the_first_violations_of_a_large_value_are_listed() {
     let plain = json!({"items": {"type": "string"}});
     let either = json!({"items": {"anyOf": [{"type": "string"}, {"type": "null"}]}});
     let numbers = |count: usize| Value::from_iter(0..count);
@@ -83,14 +83,14 @@ fn of_a_large_value_the_first_places_are_told() {
             );
             assert!(checked.more);
             let first = &checked.violations[0];
-            let told = (first.pointer.as_str(), first.expected.as_deref());
-            assert_eq!(told, ("/0", Some(expected)), "{schema} {count}");
+            let found = (first.pointer.as_str(), first.expected.as_deref());
+            assert_eq!(found, ("/0", Some(expected)), "{schema} {count}");
         }
     }
 }
 
 #[test]
-fn how_large_a_value_is_is_known_without_looking_at_all_of_it() {
+fn the_size_of_a_value_is_checked_against_a_limit() {
     let limit = LISTED_VALUES_LIMIT;
     let numbers = |count: usize| Value::from_iter(0..count);
     for (value, small) in [
@@ -110,8 +110,8 @@ fn how_large_a_value_is_is_known_without_looking_at_all_of_it() {
 }
 
 #[test]
-fn a_planted_pattern_goes_back_so_often_and_no_more() {
-    // Each of these takes a step back for every letter.
+fn backtracking_of_patterns_is_limited() {
+    // Backtracks once for every letter.
     let counting = json!({"pattern": "^(?:(?!b).)*c$"});
     let schema = Schema::compile(&counting).unwrap();
     let steps = |length: usize| "a".repeat(length) + "c";
@@ -119,9 +119,11 @@ fn a_planted_pattern_goes_back_so_often_and_no_more() {
     let beyond = json!(steps(2 * BACKTRACKS_LIMIT));
     let checked = schema.check(&counting, &beyond);
     let reasons: Vec<&str> = checked.violations.iter().map(|it| &*it.reason).collect();
-    let told = "whether it matches the schema's pattern takes too long to tell";
-    assert_eq!(reasons, [told]);
-    // These would take a step for every way to part thirty letters.
+    assert_eq!(
+        reasons,
+        ["matching the schema's pattern takes too many steps"]
+    );
+    // These would backtrack exponentially.
     for pattern in ["^(?=(a+)+$)a*b", "^(a|aa)+\\1b$", "^((a+)(?!c))+b$"] {
         let source = json!({"items": {"pattern": pattern}});
         let schema = Schema::compile(&source).unwrap();
@@ -135,7 +137,7 @@ fn a_planted_pattern_goes_back_so_often_and_no_more() {
 }
 
 #[test]
-fn a_schema_that_came_with_a_call_is_checked_with_linear_patterns_only() {
+fn a_schema_from_a_caller_may_only_use_linear_patterns() {
     for (pattern, usable) in [
         ("^(a+)+$", true),
         ("(a)\\1", false),
@@ -152,7 +154,7 @@ fn a_schema_that_came_with_a_call_is_checked_with_linear_patterns_only() {
 }
 
 #[test]
-fn long_text_is_cut_and_an_outside_reference_is_refused() {
+fn long_text_is_truncated_and_an_external_reference_is_refused() {
     let exact = "é".repeat(SHOWN_CHARACTERS_LIMIT);
     assert_eq!(cut(&exact), exact);
     assert_eq!(cut(&format!("{exact}é")), format!("{exact}…"));
@@ -169,7 +171,7 @@ fn long_text_is_cut_and_an_outside_reference_is_refused() {
     assert!(Schema::compile(&json!({"$ref": "http://169.254.169.254/x.json"})).is_err());
 }
 
-/// A schema of filters: two forms go on below the same member.
+/// A recursive schema of filters with several alternatives.
 fn filters() -> Value {
     let form = |flag: &str| {
         let below = json!({"$ref": "#/$defs/filter"});
@@ -182,17 +184,17 @@ fn filters() -> Value {
     })
 }
 
-/// So many objects inside each other, the innermost holding a number.
-fn nested(depth: usize, beside: &Value) -> Value {
+/// Objects nested to this depth around a number.
+fn nested(depth: usize, members: &Value) -> Value {
     (0..depth).fold(json!(5), |inner, _| {
-        let mut outer = beside.clone();
+        let mut outer = members.clone();
         outer["of"] = inner;
         outer
     })
 }
 
 #[test]
-fn a_schema_whose_forms_all_go_on_below_is_checked_at_any_depth() {
+fn recursive_alternatives_are_checked_at_any_depth() {
     let schema = filters();
     let compiled = Schema::compile(&schema).unwrap();
     for depth in [1, 10, 40, 120] {
@@ -208,7 +210,7 @@ fn a_schema_whose_forms_all_go_on_below_is_checked_at_any_depth() {
 }
 
 #[test]
-fn what_a_schema_asks_for_several_times_over_is_told_once() {
+fn a_violation_of_several_equal_subschemas_is_reported_once() {
     let below = json!({"properties": {"of": {"$ref": "#"}}});
     let schema = json!({
         "allOf": [below, below, {"if": {"type": "object"}, "then": below, "else": {"type": "string"}}],
@@ -223,7 +225,7 @@ fn what_a_schema_asks_for_several_times_over_is_told_once() {
 }
 
 #[test]
-fn a_schema_that_is_held_against_one_value_in_too_many_ways_is_refused() {
+fn a_schema_with_too_many_applied_subschemas_is_refused() {
     // Each part refers to the one before twice.
     let doubling = |parts: usize, keyword: &str| {
         let part = |number: usize| match number.checked_sub(1) {
@@ -247,13 +249,17 @@ fn a_schema_that_is_held_against_one_value_in_too_many_ways_is_refused() {
             );
         }
     }
-    let forms = (0..WAYS_LIMIT).map(|number| json!({"const": number}));
+    let forms = (0..APPLIED_SUBSCHEMAS_LIMIT).map(|number| json!({"const": number}));
     let many = json!({"oneOf": Value::from_iter(forms)});
-    assert!(Schema::compile(&many).unwrap_err().contains("10000 ways"));
+    assert!(
+        Schema::compile(&many)
+            .unwrap_err()
+            .contains("10000 subschemas")
+    );
 }
 
 #[test]
-fn types_that_refer_to_what_they_are_a_kind_of_are_served() {
+fn subtypes_that_refer_to_their_base_type_work() {
     let kind = |name: &str| {
         let own = json!({"required": [name], "properties": {"kind": {"const": name}}});
         json!({"allOf": [{"$ref": "#/$defs/pet"}, own]})
@@ -277,7 +283,7 @@ fn types_that_refer_to_what_they_are_a_kind_of_are_served() {
 }
 
 #[test]
-fn a_value_with_more_parts_than_there_is_time_for_is_refused_as_too_large() {
+fn a_value_that_is_too_large_to_check_is_refused() {
     let forms = (0..2000).map(|number| json!({"const": number}));
     let schema = json!({"items": {"oneOf": Value::from_iter(forms)}});
     let compiled = Schema::compile(&schema).unwrap();
@@ -285,13 +291,13 @@ fn a_value_with_more_parts_than_there_is_time_for_is_refused_as_too_large() {
     let limit = CHECK_STEPS_LIMIT / 2001;
     let checked = compiled.check(&schema, &numbers(limit));
     assert_eq!(checked.violations.len(), 1);
-    assert!(checked.violations[0].reason.contains("too much of it"));
+    assert!(checked.violations[0].reason.contains("too large to check"));
     assert!(!compiled.accepts(&numbers(limit)));
     assert!(compiled.accepts(&numbers(1000)));
 }
 
 #[test]
-fn what_is_searched_for_is_what_the_library_lists() {
+fn the_search_finds_the_violations_that_the_library_lists() {
     let schema = json!({
         "type": "object",
         "required": ["id"],
@@ -331,9 +337,9 @@ fn what_is_searched_for_is_what_the_library_lists() {
 }
 
 #[test]
-fn the_deepest_value_and_the_longest_row_of_references_fit_the_stack_of_a_worker() {
-    // Each part is held against the value, and so is the reference in it.
-    let last = (IN_A_ROW_LIMIT - 2) / 2;
+fn the_deepest_value_and_the_most_nested_subschemas_fit_the_stack_of_a_worker() {
+    // Both a part and its reference apply to the value.
+    let last = (NESTED_SUBSCHEMAS_LIMIT - 2) / 2;
     let part = |number: usize| match number {
         number if number == last => json!({"properties": {"of": {"$ref": "#/$defs/d0"}}}),
         number => json!({"allOf": [{"$ref": format!("#/$defs/d{}", number + 1)}]}),

@@ -158,7 +158,7 @@ impl Environment {
 async fn maintain(clock: TestClock, dispatcher: Dispatcher) {
     loop {
         clock.sleep(MAINTENANCE_INTERVAL_MS).await;
-        dispatcher.tend().await.unwrap();
+        dispatcher.maintain().await.unwrap();
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use panpan_contract::operation::{KeyRule, OperationName, OperationSpec, OperationType};
 use panpan_failure::{Effect, Failure};
-use panpan_runtime::retry::{BudgetSettings, CircuitRule, CircuitSettings, Upstream};
+use panpan_runtime::retry::{BudgetSettings, CircuitRule, CircuitSettings, UpstreamHealth};
 use panpan_runtime::{Context, Reconciled, Registration, Registry};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -73,7 +73,7 @@ pub(crate) fn registry(process: &Arc<Process>) -> Registry {
         open_ms_max: 2000,
         ..CircuitSettings::default()
     });
-    let upstream = Upstream::new("simulated", circuit, BudgetSettings::default());
+    let upstream = UpstreamHealth::new("simulated", circuit, BudgetSettings::default());
     let upstream = Arc::new(upstream);
     let mut builder = Registry::builder();
     for kind in KINDS {

@@ -5,7 +5,7 @@ use axum::response::Response;
 use panpan_failure::dialect::Dialect;
 use panpan_failure::pointer::joined;
 use panpan_failure::{Failure, Violation, codes};
-use panpan_runtime::{SHOWN_CHARACTERS_LIMIT, absent, untyped};
+use panpan_runtime::{SHOWN_CHARACTERS_LIMIT, operation_not_found, untyped};
 use serde_json::Value;
 
 use super::service::identified;
@@ -107,7 +107,7 @@ fn contract(state: &HttpState, caller: &Caller, name: Option<&str>) -> Result<Va
     let found = callable.iter().find(|it| it.name().as_str() == name);
     let operation = found.ok_or_else(|| {
         let names = callable.iter().map(|it| it.name().as_str());
-        absent(name, names, "Ask for")
+        operation_not_found(name, names, "Ask for")
     })?;
     serde_json::to_value(operation.spec()).map_err(|error| untyped(&error))
 }

@@ -8,7 +8,9 @@ use jiff::{SignedDuration, Timestamp};
 use panpan_failure::Failure;
 use panpan_redact::Redactor;
 use panpan_runtime::BoxFuture;
-use panpan_runtime::ports::{Applied, Change, Clock as _, Document, Documents, Expect, StoreError};
+use panpan_runtime::ports::{
+    Applied, Change, Clock as _, Document, Documents, ExpectedState, StoreError,
+};
 use panpan_runtime::testing::TestClock;
 use panpan_store::MemoryStore;
 use serde_json::{Value, json};
@@ -316,7 +318,7 @@ impl Bench {
         let change = Change {
             collection: "tokens".to_owned(),
             id: id.to_owned(),
-            expect: Expect::Anything,
+            expect: ExpectedState::Anything,
             body: Some(body),
         };
         self.store.apply(vec![change]).await.unwrap();

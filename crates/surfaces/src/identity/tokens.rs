@@ -9,7 +9,9 @@ use jiff::Timestamp;
 use panpan_failure::{Failure, codes};
 use panpan_redact::Secret;
 use panpan_runtime::Identity;
-use panpan_runtime::ports::{Applied, Change, Clock, Document, Documents, Expect, StoreError};
+use panpan_runtime::ports::{
+    Applied, Change, Clock, Document, Documents, ExpectedState, StoreError,
+};
 use serde_json::{Value, json};
 
 use super::names::{self, NameError, NameOf};
@@ -128,7 +130,7 @@ impl Tokens {
         for _ in 0..ATTEMPTS_MAX {
             let generated = GeneratedToken::new().map_err(TokensError::Random)?;
             let stored = stored(&new, &generated, now);
-            let change = change(&generated.id, Expect::Absent, json!(stored));
+            let change = change(&generated.id, ExpectedState::Absent, json!(stored));
             if let Applied::All(_) = self.documents.apply(vec![change]).await? {
                 return Ok((generated.text, stored.into_info(generated.id)));
             }
@@ -196,7 +198,7 @@ impl Tokens {
             revoked.push(StoredToken::read(&token)?.into_info(token.id.as_str()));
             changes.push(change(
                 &token.id,
-                Expect::Version(token.version),
+                ExpectedState::Version(token.version),
                 token.body,
             ));
         }
@@ -235,7 +237,7 @@ fn stored(new: &NewToken, generated: &GeneratedToken, now: Timestamp) -> StoredT
     }
 }
 
-fn change(id: &str, expect: Expect, body: Value) -> Change {
+fn change(id: &str, expect: ExpectedState, body: Value) -> Change {
     Change {
         collection: COLLECTION.to_owned(),
         id: id.to_owned(),

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use panpan_failure::{Failure, Redacted};
 use panpan_runtime::{
-    Answer, AskPerson, CallRequest, CancellationToken, IdempotencyKey, ReportProgress, absent,
+    Answer, AskClient, CallRequest, CancellationToken, IdempotencyKey, ReportProgress,
+    operation_not_found,
 };
 use rmcp::ErrorData;
 use rmcp::model::CallToolResult;
@@ -138,12 +139,12 @@ impl<'a> RequestScope<'a> {
         entry: Option<&Entry>,
         decoded: DecodedCall,
         progress: Option<Arc<dyn ReportProgress>>,
-        asks: Option<Arc<dyn AskPerson>>,
+        asks: Option<Arc<dyn AskClient>>,
     ) -> FinishedCall {
         let mut call = CallRequest {
-            input_stands_in: decoded.named_by.input_argument(),
+            input_argument: decoded.named_by.input_argument(),
             progress,
-            person: asks,
+            client: asks,
             ..CallRequest::from_wire(decoded.operation, decoded.input)
         };
         if let Some(failure) = self.not_offered(&call.operation) {
@@ -164,7 +165,7 @@ impl<'a> RequestScope<'a> {
         };
         let is_stated = stated.is_some() && !decoded.key_is_generated;
         let key = stated.or_else(|| generated_key(self.gateway, entry));
-        call.key_is_made = key.is_some() && !is_stated;
+        call.key_is_generated = key.is_some() && !is_stated;
         let abort = match key {
             Some(_) => &self.cancel.all,
             None => &self.cancel.without_key,
@@ -190,7 +191,11 @@ impl<'a> RequestScope<'a> {
         let callable = self.gateway.callable(self.caller);
         let offered = callable.iter().filter(|it| it.is_offered_to_models());
         let name = name.strip_prefix('/').unwrap_or(name);
-        Some(absent(name, offered.map(|it| it.name().as_str()), "call"))
+        Some(operation_not_found(
+            name,
+            offered.map(|it| it.name().as_str()),
+            "call",
+        ))
     }
 
     /// Answers a request that cannot become a call. The violation is beside the input, not in it.
@@ -201,7 +206,7 @@ impl<'a> RequestScope<'a> {
         named_by: NamedBy,
     ) -> FinishedCall {
         call.caller.clone_from(&self.caller.identity);
-        call.input_stands_in = None;
+        call.input_argument = None;
         let answer = self.gateway.refuse(Surface::Mcp, call, failure);
         FinishedCall {
             answer,

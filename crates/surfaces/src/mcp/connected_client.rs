@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use panpan_runtime::{
-    Answerable, AskPerson, BoxFuture, Listener, Notice, Question, Reply, Unasked,
+    AskClient, AskError, BoxFuture, Listener, Question, QuestionKinds, QuestionReply,
+    ServiceNotification,
 };
 use rmcp::RoleServer;
 use rmcp::model::{
@@ -133,22 +134,22 @@ impl ConnectedClient {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn notification(&self, notice: Notice) -> Option<Notification> {
+    fn notification(&self, notice: ServiceNotification) -> Option<Notification> {
         match notice {
-            Notice::Logged(params) => {
+            ServiceNotification::Log(params) => {
                 let message = LoggingMessageNotificationParam::deserialize(params).ok()?;
                 let level = level_of(self.level.as_ref()?);
                 is_at_least(message.level, level).then_some(Notification::Message(message))
             }
-            Notice::Updated(params) => {
+            ServiceNotification::ResourceUpdated(params) => {
                 let updated = ResourceUpdatedNotificationParam::deserialize(params).ok()?;
                 let is_subscribed = self.is_subscribed(&updated.uri);
                 is_subscribed.then_some(Notification::ResourceUpdated(updated))
             }
-            Notice::Visited(params) => {
+            ServiceNotification::ElicitationComplete(params) => {
                 let (_, client) = self.input.as_ref()?;
                 let notification = CustomNotification::new(ELICITATION_COMPLETE, Some(params));
-                let is_supported = client.kinds.visit;
+                let is_supported = client.kinds.url;
                 is_supported.then_some(Notification::ElicitationComplete(notification))
             }
         }
@@ -165,10 +166,10 @@ impl ConnectedClient {
     }
 }
 
-impl AskPerson for ConnectedClient {
-    fn answerable(&self) -> Answerable {
+impl AskClient for ConnectedClient {
+    fn question_kinds(&self) -> QuestionKinds {
         let input = self.input.as_ref();
-        input.map_or_else(Answerable::default, |(_, client)| client.kinds)
+        input.map_or_else(QuestionKinds::default, |(_, client)| client.kinds)
     }
 
     fn declared(&self) -> Option<&Map<String, Value>> {
@@ -176,35 +177,35 @@ impl AskPerson for ConnectedClient {
         Some(&client.declared).filter(|it| !it.is_empty())
     }
 
-    fn ask(&self, question: Question) -> BoxFuture<'_, Result<Reply, Unasked>> {
+    fn ask(&self, question: Question) -> BoxFuture<'_, Result<QuestionReply, AskError>> {
         Box::pin(async move {
-            let (session, client) = self.input.as_ref().ok_or(Unasked::Nobody)?;
+            let (session, client) = self.input.as_ref().ok_or(AskError::Unsupported)?;
             if !session.is_valid().await {
-                return Err(Unasked::Gone);
+                return Err(AskError::CallerLeft);
             }
-            if !client.kinds.includes(&question.wanted) {
-                return Err(Unasked::Kind);
+            if !client.kinds.includes(&question.kind) {
+                return Err(AskError::UnsupportedKind);
             }
             let request = input_request(question).and_then(server_request);
-            let request = request.ok_or(Unasked::Kind)?;
+            let request = request.ok_or(AskError::UnsupportedKind)?;
             let options = PeerRequestOptions::with_timeout(INPUT_TIMEOUT);
             let sent = session
                 .peer
                 .send_request_with_option(request, options)
                 .await;
-            let handle = sent.map_err(|_| Unasked::Gone)?;
+            let handle = sent.map_err(|_| AskError::CallerLeft)?;
             match handle.await_response().await {
                 Ok(result) => reply_in_result(result),
-                Err(ServiceError::McpError(_)) => Err(Unasked::Nobody),
-                Err(ServiceError::Timeout { .. }) => Err(Unasked::Silence),
-                Err(_) => Err(Unasked::Gone),
+                Err(ServiceError::McpError(_)) => Err(AskError::Unsupported),
+                Err(ServiceError::Timeout { .. }) => Err(AskError::TimedOut),
+                Err(_) => Err(AskError::CallerLeft),
             }
         })
     }
 }
 
 impl Listener for ConnectedClient {
-    fn hear(&self, notice: Notice) {
+    fn notify(&self, notice: ServiceNotification) {
         if let Some(notification) = self.notification(notice) {
             // Dropped if the client does not read and the queue is full.
             let _ = self.notifications.try_send(notification);
@@ -243,13 +244,15 @@ mod tests {
     fn a_client_is_notified_only_of_resources_it_subscribed_to() {
         let uris = ["test://a".to_owned(), "test://dir/".to_owned()];
         let (client, mut notifications) = ConnectedClient::subscribed_to(&uris);
-        let updated = |uri: &str| Notice::Updated(json!({"uri": uri}));
+        let updated = |uri: &str| ServiceNotification::ResourceUpdated(json!({"uri": uri}));
         for uri in ["test://a", "test://b", "test://ab", "test://dir/x"] {
-            client.hear(updated(uri));
+            client.notify(updated(uri));
         }
-        client.hear(Notice::Logged(json!({"level": "error", "data": "x"})));
+        client.notify(ServiceNotification::Log(
+            json!({"level": "error", "data": "x"}),
+        ));
         client.unsubscribe("test://a");
-        client.hear(updated("test://a"));
+        client.notify(updated("test://a"));
         let mut uris = Vec::new();
         while let Ok(Notification::ResourceUpdated(updated)) = notifications.try_recv() {
             uris.push(updated.uri);
@@ -261,7 +264,9 @@ mod tests {
     fn notifications_and_subscriptions_of_a_client_are_limited() {
         let (client, mut notifications) = ConnectedClient::subscribed_to(&["test://a".to_owned()]);
         for _ in 0..NOTIFICATIONS_LIMIT * 2 {
-            client.hear(Notice::Updated(json!({"uri": "test://a"})));
+            client.notify(ServiceNotification::ResourceUpdated(
+                json!({"uri": "test://a"}),
+            ));
         }
         let received = std::iter::from_fn(|| notifications.try_recv().ok()).count();
         assert_eq!(received, NOTIFICATIONS_LIMIT);

@@ -10,7 +10,9 @@ use std::pin::Pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
-use panpan_runtime::{Answerable, AskPerson, BoxFuture, Question, Reply, Unasked, Wanted};
+use panpan_runtime::{
+    AskClient, AskError, BoxFuture, Question, QuestionKind, QuestionKinds, QuestionReply,
+};
 use rmcp::model::{
     ClientCapabilities, ClientResult, CreateMessageRequest, ElicitRequest, ElicitResult,
     ElicitationAction, ElicitationCapability, InputRequest, ListRootsRequest, ServerRequest,
@@ -23,24 +25,24 @@ use tokio::sync::oneshot;
 pub(super) const QUEUE_LIMIT: usize = 8;
 
 /// The kinds of input that a client declares to support; `None` if there are none.
-pub(super) fn supported_kinds(client: &ClientCapabilities) -> Option<Answerable> {
-    let mut kinds = Answerable {
-        sample: client.sampling.is_some(),
+pub(super) fn supported_kinds(client: &ClientCapabilities) -> Option<QuestionKinds> {
+    let mut kinds = QuestionKinds {
+        sampling: client.sampling.is_some(),
         roots: client.roots.is_some(),
-        ..Answerable::default()
+        ..QuestionKinds::default()
     };
     if let Some(ElicitationCapability { form, url, .. }) = &client.elicitation {
         // Older clients declare no modes and support forms.
-        kinds.values = form.is_some() || url.is_none();
-        kinds.visit = url.is_some();
+        kinds.form = form.is_some() || url.is_none();
+        kinds.url = url.is_some();
     }
-    (kinds != Answerable::default()).then_some(kinds)
+    (kinds != QuestionKinds::default()).then_some(kinds)
 }
 
 /// The capabilities of a client that upstream servers can use.
 #[derive(Clone, Debug, Default)]
 pub(super) struct UsableCapabilities {
-    pub(super) kinds: Answerable,
+    pub(super) kinds: QuestionKinds,
     /// Its experimental capabilities and extensions.
     pub(super) declared: Map<String, Value>,
 }
@@ -81,7 +83,7 @@ struct State {
     responses: Map<String, Value>,
     waker: Option<Waker>,
     /// Why no more input requests are accepted.
-    closed: Option<Unasked>,
+    closed: Option<AskError>,
 }
 
 impl fmt::Debug for State {
@@ -98,7 +100,7 @@ pub(super) struct OpenInput {
     /// The name that the upstream server gave it.
     pub(super) name: Option<String>,
     pub(super) request: InputRequest,
-    reply: oneshot::Sender<Result<Reply, Unasked>>,
+    reply: oneshot::Sender<Result<QuestionReply, AskError>>,
 }
 
 /// Either the work has ended or it needs input.
@@ -154,7 +156,7 @@ impl InputQueue {
     }
 
     /// Rejects all queued and future input requests with this reason.
-    pub(super) fn close(&self, reason: Unasked) {
+    pub(super) fn close(&self, reason: AskError) {
         let mut state = self.state();
         state.closed.get_or_insert(reason);
         for open in std::mem::take(&mut state.queued) {
@@ -165,18 +167,18 @@ impl InputQueue {
     fn push(
         &self,
         question: Question,
-    ) -> Result<oneshot::Receiver<Result<Reply, Unasked>>, Unasked> {
-        if !self.client.kinds.includes(&question.wanted) {
-            return Err(Unasked::Kind);
+    ) -> Result<oneshot::Receiver<Result<QuestionReply, AskError>>, AskError> {
+        if !self.client.kinds.includes(&question.kind) {
+            return Err(AskError::UnsupportedKind);
         }
         let name = question.name.clone();
-        let request = input_request(question).ok_or(Unasked::Kind)?;
+        let request = input_request(question).ok_or(AskError::UnsupportedKind)?;
         let mut state = self.state();
         if let Some(reason) = state.closed {
             return Err(reason);
         }
         if state.queued.len() >= QUEUE_LIMIT {
-            return Err(Unasked::Full);
+            return Err(AskError::TooManyOpen);
         }
         let (reply, receiver) = oneshot::channel();
         let given = name.as_ref().and_then(|name| state.responses.remove(name));
@@ -202,8 +204,8 @@ impl InputQueue {
     }
 }
 
-impl AskPerson for InputQueue {
-    fn answerable(&self) -> Answerable {
+impl AskClient for InputQueue {
+    fn question_kinds(&self) -> QuestionKinds {
         self.client.kinds
     }
 
@@ -211,25 +213,25 @@ impl AskPerson for InputQueue {
         Some(&self.client.declared).filter(|it| !it.is_empty())
     }
 
-    fn visits_when_refused(&self) -> bool {
+    fn handles_url_required(&self) -> bool {
         !self.is_stateless
     }
 
-    fn ask(&self, question: Question) -> BoxFuture<'_, Result<Reply, Unasked>> {
+    fn ask(&self, question: Question) -> BoxFuture<'_, Result<QuestionReply, AskError>> {
         let queued = self.push(question);
-        Box::pin(async { queued?.await.unwrap_or(Err(Unasked::Gone)) })
+        Box::pin(async { queued?.await.unwrap_or(Err(AskError::CallerLeft)) })
     }
 }
 
 impl OpenInput {
     /// Reports the reply, or why there is none.
-    pub(super) fn end(self, reply: Result<Reply, Unasked>) {
+    pub(super) fn end(self, reply: Result<QuestionReply, AskError>) {
         // The work may have stopped waiting.
         let _ = self.reply.send(reply);
     }
 
     /// Parses a member of `inputResponses`.
-    pub(super) fn parse_reply(&self, given: &Value) -> Result<Reply, InvalidReply> {
+    pub(super) fn parse_reply(&self, given: &Value) -> Result<QuestionReply, InvalidReply> {
         match &self.request {
             InputRequest::Elicitation(_) => {
                 let result = ElicitResult::deserialize(given);
@@ -237,7 +239,7 @@ impl OpenInput {
                     result.map_err(|_| InvalidReply::Not("the result of an elicitation"))?;
                 elicitation_reply(result).ok_or(InvalidReply::Content)
             }
-            _ if given.is_object() => Ok(Reply::Result(given.clone())),
+            _ if given.is_object() => Ok(QuestionReply::Result(given.clone())),
             _ => Err(InvalidReply::Not("an object")),
         }
     }
@@ -259,29 +261,25 @@ pub(super) enum InvalidReply {
 
 /// The question as an input request of the protocol; `None` for a schema that elicitation does not
 /// allow.
-pub(super) fn input_request(
-    Question {
-        message, wanted, ..
-    }: Question,
-) -> Option<InputRequest> {
+pub(super) fn input_request(Question { message, kind, .. }: Question) -> Option<InputRequest> {
     let elicit = |params: Value| {
         let params = serde_json::from_value(params).ok()?;
         Some(InputRequest::Elicitation(ElicitRequest::new(params)))
     };
-    match wanted {
-        Wanted::Values { schema } => {
+    match kind {
+        QuestionKind::Form { schema } => {
             elicit(json!({"mode": "form", "message": message, "requestedSchema": schema}))
         }
-        Wanted::Visit { url, id } => {
+        QuestionKind::Url { url, id } => {
             elicit(json!({"mode": "url", "message": message, "url": url, "elicitationId": id}))
         }
-        Wanted::Sample { params } => {
+        QuestionKind::Sampling { params } => {
             let params = serde_json::from_value(params).ok()?;
             Some(InputRequest::CreateMessage(CreateMessageRequest::new(
                 params,
             )))
         }
-        Wanted::Roots => Some(InputRequest::ListRoots(ListRootsRequest::default())),
+        QuestionKind::Roots => Some(InputRequest::ListRoots(ListRootsRequest::default())),
     }
 }
 
@@ -296,27 +294,29 @@ pub(super) fn server_request(request: InputRequest) -> Option<ServerRequest> {
 }
 
 /// The reply in the response of a client in a session.
-pub(super) fn reply_in_result(result: ClientResult) -> Result<Reply, Unasked> {
+pub(super) fn reply_in_result(result: ClientResult) -> Result<QuestionReply, AskError> {
     let value = match result {
         ClientResult::ElicitResult(result) => {
-            return elicitation_reply(result).ok_or(Unasked::Nobody);
+            return elicitation_reply(result).ok_or(AskError::Unsupported);
         }
         ClientResult::CreateMessageResult(result) => serde_json::to_value(result),
         ClientResult::ListRootsResult(result) => serde_json::to_value(result),
-        _ => return Err(Unasked::Nobody),
+        _ => return Err(AskError::Unsupported),
     };
-    value.map(Reply::Result).map_err(|_| Unasked::Nobody)
+    value
+        .map(QuestionReply::Result)
+        .map_err(|_| AskError::Unsupported)
 }
 
 /// The reply in an elicitation result; `None` if its content is not an object.
-fn elicitation_reply(result: ElicitResult) -> Option<Reply> {
+fn elicitation_reply(result: ElicitResult) -> Option<QuestionReply> {
     Some(match (result.action, result.content) {
-        (ElicitationAction::Accept, Some(Value::Object(values))) => Reply::Accepted(values),
+        (ElicitationAction::Accept, Some(Value::Object(values))) => QuestionReply::Accepted(values),
         // The reply to a URL elicitation has no content.
-        (ElicitationAction::Accept, None) => Reply::Accepted(Map::new()),
+        (ElicitationAction::Accept, None) => QuestionReply::Accepted(Map::new()),
         (ElicitationAction::Accept, Some(_)) => return None,
-        (ElicitationAction::Decline, _) => Reply::Declined,
-        _ => Reply::Cancelled,
+        (ElicitationAction::Decline, _) => QuestionReply::Declined,
+        _ => QuestionReply::Cancelled,
     })
 }
 
@@ -336,7 +336,7 @@ mod tests {
         let extensions = json!({"io.modelcontextprotocol/ui": {"mimeTypes": ["text/html"]}});
         let client = serde_json::from_value(json!({"extensions": extensions})).unwrap();
         let client = UsableCapabilities::of(&client).unwrap();
-        assert_eq!(client.kinds, Answerable::default());
+        assert_eq!(client.kinds, QuestionKinds::default());
         assert_eq!(
             Value::Object(client.declared),
             json!({"extensions": extensions})
@@ -348,7 +348,7 @@ mod tests {
         Question {
             name: None,
             message: "Who?".to_owned(),
-            wanted: Wanted::Values { schema },
+            kind: QuestionKind::Form { schema },
         }
     }
 
@@ -361,7 +361,7 @@ mod tests {
         Question {
             name: None,
             message: "Log in".to_owned(),
-            wanted: Wanted::Visit { url, id },
+            kind: QuestionKind::Url { url, id },
         }
     }
 
@@ -369,15 +369,15 @@ mod tests {
         Question {
             name: None,
             message: String::new(),
-            wanted: Wanted::Roots,
+            kind: QuestionKind::Roots,
         }
     }
 
     #[test]
     fn only_declared_kinds_of_input_are_requested() {
         let nested = form(json!({"type": "object", "properties": {"a": {"type": "object"}}}));
-        let accepted = Ok::<(), Unasked>(());
-        let kind = Err(Unasked::Kind);
+        let accepted = Ok::<(), AskError>(());
+        let kind = Err(AskError::UnsupportedKind);
         for (client, question, expected) in [
             (json!({}), flat(), accepted),
             (json!({}), visit(), kind),
@@ -395,10 +395,10 @@ mod tests {
         }
         assert_eq!(supported_kinds(&ClientCapabilities::default()), None);
         let client = serde_json::from_value(json!({"sampling": {}, "roots": {}})).unwrap();
-        let both = Answerable {
-            sample: true,
+        let both = QuestionKinds {
+            sampling: true,
             roots: true,
-            ..Answerable::default()
+            ..QuestionKinds::default()
         };
         assert_eq!(supported_kinds(&client), Some(both));
     }
@@ -409,14 +409,14 @@ mod tests {
         let replies: Vec<_> = (0..QUEUE_LIMIT)
             .map(|_| queue.push(flat()).unwrap())
             .collect();
-        assert_eq!(queue.push(flat()).map(drop), Err(Unasked::Full));
+        assert_eq!(queue.push(flat()).map(drop), Err(AskError::TooManyOpen));
         // The first reason wins.
-        for reason in [Unasked::Stopping, Unasked::Gone] {
+        for reason in [AskError::Stopping, AskError::CallerLeft] {
             queue.close(reason);
-            assert_eq!(queue.push(flat()).map(drop), Err(Unasked::Stopping));
+            assert_eq!(queue.push(flat()).map(drop), Err(AskError::Stopping));
         }
         for mut receiver in replies {
-            assert_eq!(receiver.try_recv(), Ok(Err(Unasked::Stopping)));
+            assert_eq!(receiver.try_recv(), Ok(Err(AskError::Stopping)));
         }
     }
 
@@ -428,10 +428,10 @@ mod tests {
         let Event::InputRequired(mut open) = queue.during(&mut work).await else {
             panic!("no input was requested");
         };
-        open.remove(0).end(Ok(Reply::Declined));
+        open.remove(0).end(Ok(QuestionReply::Declined));
         let Event::Finished(reply) = queue.during(&mut work).await else {
             panic!("more input was requested");
         };
-        assert_eq!(reply.unwrap(), Ok(Reply::Declined));
+        assert_eq!(reply.unwrap(), Ok(QuestionReply::Declined));
     }
 }

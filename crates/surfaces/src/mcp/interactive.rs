@@ -8,7 +8,7 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use futures_util::future::{Either, join_all, select};
-use panpan_runtime::{BoxFuture, CancellationToken, IdempotencyKey, ReportProgress, Unasked};
+use panpan_runtime::{AskError, BoxFuture, CancellationToken, IdempotencyKey, ReportProgress};
 use rmcp::model::{
     CallToolResponse, CancelledNotificationParam, GetPromptResponse, ReadResourceResponse,
     ServerResult,
@@ -204,7 +204,7 @@ impl InteractiveRequest {
                 return self.finished(response);
             }
         }
-        self.input.close(Unasked::Stopping);
+        self.input.close(AskError::Stopping);
         let response = (&mut self.work).await;
         self.finished(response)
     }
@@ -217,7 +217,7 @@ impl InteractiveRequest {
 
 impl Drop for InteractiveRequest {
     fn drop(&mut self) {
-        self.input.close(Unasked::Gone);
+        self.input.close(AskError::CallerLeft);
         if self.cancels_on_drop {
             self.cancel.all.cancel();
         }
@@ -241,22 +241,22 @@ async fn send_input_request(
     ended: &CancellationToken,
 ) {
     let Some(request) = server_request(open.request.clone()) else {
-        return open.end(Err(Unasked::Kind));
+        return open.end(Err(AskError::UnsupportedKind));
     };
     let options = PeerRequestOptions::no_options();
     let Ok(handle) = peer.send_request_with_option(request, options).await else {
-        return open.end(Err(Unasked::Gone));
+        return open.end(Err(AskError::CallerLeft));
     };
     let id = handle.id.clone();
     let reason = tokio::select! {
         response = handle.await_response() => return open.end(match response {
             Ok(result) => reply_in_result(result),
-            Err(ServiceError::McpError(_)) => Err(Unasked::Nobody),
-            Err(_) => Err(Unasked::Gone),
+            Err(ServiceError::McpError(_)) => Err(AskError::Unsupported),
+            Err(_) => Err(AskError::CallerLeft),
         }),
-        () = open.abandoned() => Unasked::Gone,
-        () = ended.cancelled() => Unasked::Gone,
-        () = stopping.cancelled() => Unasked::Stopping,
+        () = open.abandoned() => AskError::CallerLeft,
+        () = ended.cancelled() => AskError::CallerLeft,
+        () = stopping.cancelled() => AskError::Stopping,
     };
     open.end(Err(reason));
     let reason = Some("the reply is no longer needed".to_owned());

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use panpan_runtime::{CancellationToken, Unasked};
+use panpan_runtime::{AskError, CancellationToken};
 use rmcp::model::{InputRequests, InputRequiredResult};
 use tokio::task::AbortHandle;
 
@@ -80,7 +80,7 @@ impl ParkRefused {
     /// The call, which continues without input.
     pub(super) fn without_input(self) -> InteractiveRequest {
         for open in self.open {
-            open.end(Err(Unasked::Full));
+            open.end(Err(AskError::TooManyOpen));
         }
         self.request
     }

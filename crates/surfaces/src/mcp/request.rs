@@ -8,7 +8,7 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use panpan_failure::Failure;
-use panpan_runtime::{AskPerson, CallRequest};
+use panpan_runtime::{AskClient, CallRequest};
 use rmcp::model::{CallToolResponse, ProtocolVersion, ServerResult};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
@@ -160,7 +160,7 @@ impl<'a> ActiveRequest<'a> {
     pub(super) async fn feature<F>(
         &self,
         identity: RequestIdentity,
-        fetch: impl FnOnce(Option<Arc<dyn AskPerson>>) -> F,
+        fetch: impl FnOnce(Option<Arc<dyn AskClient>>) -> F,
     ) -> ServerResponse
     where
         F: Future<Output = ServerResponse> + Send + 'static,
@@ -295,7 +295,7 @@ fn wire_version(context: &RequestContext<RoleServer>) -> WireVersion {
             let client = context.client_capabilities();
             let kinds = client.as_ref().and_then(supported_kinds);
             WireVersion::WithSessions {
-                url_elicitation: kinds.is_some_and(|kinds| kinds.visit),
+                url_elicitation: kinds.is_some_and(|kinds| kinds.url),
             }
         }
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use panpan_failure::pointer::joined;
 use panpan_failure::{Effect, Failure, Violation, codes};
-use panpan_runtime::Reply;
+use panpan_runtime::QuestionReply;
 use serde_json::{Map, Value};
 
 use super::input_requests::{InvalidReply, OpenInput};
@@ -67,7 +67,7 @@ impl ResumeInput {
     pub(super) fn replies(
         &self,
         open: &BTreeMap<String, OpenInput>,
-    ) -> Result<BTreeMap<String, Reply>, NotResumed> {
+    ) -> Result<BTreeMap<String, QuestionReply>, NotResumed> {
         let responses = self.for_new_call()?;
         let given = open
             .iter()

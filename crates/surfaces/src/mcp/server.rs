@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use ::http::request::Parts;
-use panpan_runtime::{CancellationToken, Operation, meant};
+use panpan_runtime::{CancellationToken, Operation, similar_names};
 use rmcp::model::{CallToolResponse, Extensions, LoggingLevel, Tool};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
@@ -189,7 +189,7 @@ impl Server {
 
 /// Suggests only names that the caller can see.
 fn unknown_tool(name: &str, listed: &[Tool]) -> ErrorData {
-    let nearest = meant(name, listed.iter().map(|tool| &*tool.name));
+    let nearest = similar_names(name, listed.iter().map(|tool| &*tool.name));
     rpc_error::unknown_tool(&truncated(name), &nearest)
 }
 

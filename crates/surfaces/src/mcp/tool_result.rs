@@ -48,7 +48,7 @@ impl WireVersion {
 /// that the client's protocol version defines.
 pub(super) fn protocol_error(answer: &Answer, version: WireVersion) -> Option<ErrorData> {
     let failure = answer.outcome.as_ref().err()?;
-    let upstream = answer.beside.as_ref()?.get("error")?;
+    let upstream = answer.extra.as_ref()?.get("error")?;
     let code = upstream.get("code")?.as_i64();
     let code = code.filter(|it| version.defines(*it))?;
     let mut error = features::error_response(failure);
@@ -69,11 +69,11 @@ pub(super) fn from_answer(
     version: WireVersion,
 ) -> CallToolResult {
     let idempotency = key.map(|key| idempotency(&answer, key));
-    let violation = match answer.as_declared {
+    let violation = match answer.matches_schema {
         true => None,
-        false => Some(answer.broken_schema.clone().unwrap_or_default()),
+        false => Some(answer.schema_violation.clone().unwrap_or_default()),
     };
-    let extras = answer.beside.take().map(|it| *it);
+    let extras = answer.extra.take().map(|it| *it);
     let mut result = match answer.into_value() {
         Ok(output) => {
             let result = match &violation {

@@ -12,7 +12,7 @@ use panpan_contract::operation::{OperationSpec, OperationType};
 use panpan_failure::dialect::declares_flags;
 use panpan_failure::{Effect, Failure, codes};
 use panpan_runtime::{
-    BoxFuture, Context, Handler, QUESTIONS_WAIT_LIMIT_MS, SIGNS_OF_LIFE_LIMIT_MS,
+    BoxFuture, Context, EXTENDED_ATTEMPT_LIMIT_MS, Handler, QUESTIONS_WAIT_LIMIT_MS,
 };
 use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest, RequestMetaObject};
 use serde_json::{Map, Value};
@@ -69,7 +69,7 @@ impl ToolCall {
 
     async fn run(&self, context: Context, input: Arc<Value>) -> Result<Arc<Value>, Failure> {
         // Discards what an earlier attempt returned.
-        context.give_beside(None);
+        context.set_extra(None);
         let request = InteractiveRequest::new(context.clone());
         let outcome = self.run_rounds(&context, &request, &input).await;
         outcome
@@ -120,7 +120,7 @@ impl ToolCall {
     ) -> Result<Round, Failure> {
         if let McpError::Rpc(error) = &failed.error {
             let elicitations = error_shapes::url_elicitations(error);
-            let forwards = context.answerable().visit && !context.visits_when_refused();
+            let forwards = context.question_kinds().url && !context.handles_url_required();
             let next = match forwards {
                 true => round.after_url_elicitations(call, elicitations).await,
                 false => None,
@@ -129,7 +129,7 @@ impl ToolCall {
                 return Ok(next);
             }
             let extras = error_shapes::for_clients(error, |value| context.redact(value));
-            context.give_beside(extras);
+            context.set_extra(extras);
         }
         Err(self.request_failure(failed, context))
     }
@@ -205,10 +205,10 @@ impl ToolCall {
             || (self.pool.shared().success_bodies == SuccessBodies::Read && failing.is_disguised());
         if is_failing {
             let extras = output::failure_extras(result, |value| context.redact(value));
-            context.give_beside(extras);
+            context.set_extra(extras);
             return Err(failing.failure(|code| self.declared.contains(code)));
         }
-        context.give_beside(output::extras(result, self.has_output_schema));
+        context.set_extra(output::extras(result, self.has_output_schema));
         output::from_result(result, self.has_output_schema).ok_or_else(|| {
             let violation =
                 McpError::ProtocolViolation("the response is not a tool result".to_owned());
@@ -268,7 +268,7 @@ async fn connected(
 /// How long a response is waited for: longer than any attempt, including input requests and
 /// progress. The runtime decides when an attempt is over.
 fn response_timeout(context: &Context) -> Duration {
-    let longest_ms = SIGNS_OF_LIFE_LIMIT_MS.max(context.remaining_ms());
+    let longest_ms = EXTENDED_ATTEMPT_LIMIT_MS.max(context.remaining_ms());
     let longest_ms = longest_ms.saturating_add(QUESTIONS_WAIT_LIMIT_MS);
     Duration::from_millis(longest_ms).saturating_add(RESPONSE_GRACE)
 }

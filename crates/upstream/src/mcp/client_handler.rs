@@ -7,7 +7,9 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use panpan_runtime::{Answerable, Context, Notice, Progress, Unasked, Wanted};
+use panpan_runtime::{
+    AskError, Context, Progress, QuestionKind, QuestionKinds, ServiceNotification,
+};
 use rmcp::model::{
     ClientCapabilities, ClientConfig, CreateMessageRequest, CreateMessageRequestParams,
     CreateMessageResult, CustomNotification, ElicitRequest, ElicitRequestParams, ElicitResult,
@@ -136,15 +138,16 @@ impl ConnectionHandler {
                 let request = self.in_flight.request_of_log(origin);
                 match request.as_ref().and_then(InteractiveRequest::context) {
                     Some(context) => {
-                        context.note_sign_of_life();
+                        context.reset_timeout();
                         context.log(message);
                     }
-                    None => self.listeners.notify(Notice::Logged(message)),
+                    None => self.listeners.notify(ServiceNotification::Log(message)),
                 }
             }
             ServerNotification::ResourceUpdatedNotification(it) => {
                 let params = serde_json::to_value(&it.params).unwrap_or_default();
-                self.listeners.notify(Notice::Updated(params));
+                self.listeners
+                    .notify(ServiceNotification::ResourceUpdated(params));
             }
             _ => {}
         }
@@ -205,18 +208,18 @@ impl ConnectionHandler {
         };
         let result = context.ct.run_until_cancelled(result);
         let result = self.until_closed(result).await.flatten().transpose()?;
-        let result = result.unwrap_or(Err(Unasked::Gone));
+        let result = result.unwrap_or(Err(AskError::CallerLeft));
         let result = result.map_err(|reason| no_reply(&reason.to_string()))?;
         serde_json::from_value(result)
             .map_err(|_| no_reply("the client returned an unexpected result"))
     }
 
-    async fn ask_client(&self, request: InputRequest) -> Result<Value, Unasked> {
-        let question = to_question(None, request).ok_or(Unasked::Kind)?;
-        if !self.listeners.answerable().includes(&question.wanted) {
-            return Err(Unasked::Nobody);
+    async fn ask_client(&self, request: InputRequest) -> Result<Value, AskError> {
+        let question = to_question(None, request).ok_or(AskError::UnsupportedKind)?;
+        if !self.listeners.question_kinds().includes(&question.kind) {
+            return Err(AskError::Unsupported);
         }
-        let is_form = matches!(question.wanted, Wanted::Values { .. });
+        let is_form = matches!(question.kind, QuestionKind::Form { .. });
         let reply = self.listeners.ask(question).await?;
         Ok(to_result(reply, is_form))
     }
@@ -231,7 +234,7 @@ impl ConnectionHandler {
 }
 
 fn report(call: &Context, progress: ProgressNotificationParam) {
-    call.note_sign_of_life();
+    call.reset_timeout();
     call.report(Progress {
         done: progress.progress,
         total: progress.total,
@@ -241,14 +244,14 @@ fn report(call: &Context, progress: ProgressNotificationParam) {
 
 /// The capabilities of a client that supports these kinds of input.
 pub(super) fn client_capabilities(
-    kinds: Answerable,
+    kinds: QuestionKinds,
     declared: Option<&Map<String, Value>>,
 ) -> ClientCapabilities {
     let form = || FormElicitationCapability::new();
     let url = || UrlElicitationCapability::new();
     let mut elicitation = ElicitationCapability::new();
-    elicitation.form = kinds.values.then(form);
-    elicitation.url = kinds.visit.then(url);
+    elicitation.form = kinds.form.then(form);
+    elicitation.url = kinds.url.then(url);
     let mut capabilities = ClientCapabilities::default();
     capabilities.experimental = declared_member(declared, "experimental");
     capabilities.extensions = declared_member(declared, "extensions");
@@ -256,8 +259,8 @@ pub(super) fn client_capabilities(
         // Tasks have their own methods, which are not passed on.
         extensions.remove(TASKS_EXTENSION);
     }
-    capabilities.elicitation = (kinds.values || kinds.visit).then_some(elicitation);
-    capabilities.sampling = kinds.sample.then(SamplingCapability::default);
+    capabilities.elicitation = (kinds.form || kinds.url).then_some(elicitation);
+    capabilities.sampling = kinds.sampling.then(SamplingCapability::default);
     capabilities.roots = kinds.roots.then(RootsCapabilities::default);
     capabilities
 }
@@ -280,7 +283,7 @@ impl ClientHandler for ConnectionHandler {
         let panpan = Implementation::new("panpan", env!("CARGO_PKG_VERSION"));
         // Whether a client can be asked is known only when there is an input request.
         let declared = self.listeners.declared();
-        let capabilities = client_capabilities(Answerable::ALL, declared.as_ref());
+        let capabilities = client_capabilities(QuestionKinds::ALL, declared.as_ref());
         ClientConfig::new(capabilities, panpan)
     }
 
@@ -329,7 +332,8 @@ impl ClientHandler for ConnectionHandler {
     ) {
         if notification.method == ELICITATION_COMPLETE {
             let params = notification.params.unwrap_or_default();
-            self.listeners.notify(Notice::Visited(params));
+            self.listeners
+                .notify(ServiceNotification::ElicitationComplete(params));
         }
     }
 }

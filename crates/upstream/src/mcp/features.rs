@@ -5,7 +5,7 @@
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use panpan_runtime::{Listener, QUESTIONS_WAIT_LIMIT_MS, StateOwner, Unasked};
+use panpan_runtime::{AskError, Listener, QUESTIONS_WAIT_LIMIT_MS, StateOwner};
 use rmcp::model::{
     ClientRequest, CompleteRequest, CompleteRequestParams, GetPromptRequest,
     GetPromptRequestParams, ListPromptsRequest, ListResourceTemplatesRequest, ListResourcesRequest,
@@ -226,7 +226,7 @@ impl McpUpstream {
             let not_provided = |error: InputNotProvided| McpError::InputRequired(error.to_string());
             let interactive = interactive
                 .as_ref()
-                .ok_or_else(|| not_provided(InputNotProvided::Unasked(Unasked::Nobody)))?;
+                .ok_or_else(|| not_provided(InputNotProvided::Unasked(AskError::Unsupported)))?;
             let next = round.next(interactive, result).await;
             round = next.map_err(not_provided)?;
         }

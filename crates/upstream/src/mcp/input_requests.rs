@@ -9,7 +9,8 @@ use std::time::Duration;
 use panpan_failure::{Failure, codes};
 use panpan_redact::Redactor;
 use panpan_runtime::{
-    Answerable, AskPerson, Context, Credentials, Identity, Question, Reply, Unasked, Wanted,
+    AskClient, AskError, Context, Credentials, Identity, Question, QuestionKind, QuestionKinds,
+    QuestionReply,
 };
 use rmcp::ErrorData;
 use rmcp::model::InputRequest;
@@ -35,7 +36,7 @@ enum Origin {
     Call(Context),
     /// A client that reads a prompt or a resource.
     Client {
-        asks: Arc<dyn AskPerson>,
+        asks: Arc<dyn AskClient>,
         caller: Option<String>,
         secrets: Credentials,
     },
@@ -45,7 +46,7 @@ enum Origin {
 #[derive(Clone, Debug)]
 enum MissingReply {
     /// It belongs to this request.
-    Unasked { message: String, reason: Unasked },
+    Unasked { message: String, reason: AskError },
     /// It may belong to this request or to another, so its text is not disclosed.
     Unrouted(Unrouted),
 }
@@ -61,7 +62,7 @@ impl InteractiveRequest {
 
     /// A request for a prompt or a resource, from a client that can be asked for input.
     pub(super) fn for_client(
-        asks: Arc<dyn AskPerson>,
+        asks: Arc<dyn AskClient>,
         caller: Option<&Identity>,
         secrets: Credentials,
     ) -> Self {
@@ -94,10 +95,10 @@ impl InteractiveRequest {
     }
 
     /// The kinds of input that the client supports.
-    pub(super) fn answerable(&self) -> Answerable {
+    pub(super) fn question_kinds(&self) -> QuestionKinds {
         match &self.0.origin {
-            Origin::Call(context) => context.answerable(),
-            Origin::Client { asks, .. } => asks.answerable(),
+            Origin::Call(context) => context.question_kinds(),
+            Origin::Client { asks, .. } => asks.question_kinds(),
         }
     }
 
@@ -116,12 +117,12 @@ impl InteractiveRequest {
         }
     }
 
-    async fn forward(&self, mut question: Question) -> Result<Reply, Unasked> {
+    async fn forward(&self, mut question: Question) -> Result<QuestionReply, AskError> {
         match &self.0.origin {
             Origin::Call(context) => context.ask(question).await,
             Origin::Client { asks, secrets, .. } => {
                 if !question.fits() {
-                    return Err(Unasked::Large);
+                    return Err(AskError::TooLarge);
                 }
                 let mut redactor = Redactor::new();
                 secrets.teach(&mut redactor);
@@ -147,21 +148,21 @@ impl InteractiveRequest {
         &self,
         name: Option<String>,
         request: InputRequest,
-    ) -> Result<Value, Unasked> {
-        let question = to_question(name, request).ok_or(Unasked::Kind)?;
-        let message = match question.wanted {
-            Wanted::Sample { .. } => "the client's model (sampling)".to_owned(),
-            Wanted::Roots => "the client's folders (roots)".to_owned(),
-            Wanted::Values { .. } | Wanted::Visit { .. } => question.message.clone(),
+    ) -> Result<Value, AskError> {
+        let question = to_question(name, request).ok_or(AskError::UnsupportedKind)?;
+        let message = match question.kind {
+            QuestionKind::Sampling { .. } => "the client's model (sampling)".to_owned(),
+            QuestionKind::Roots => "the client's folders (roots)".to_owned(),
+            QuestionKind::Form { .. } | QuestionKind::Url { .. } => question.message.clone(),
         };
-        let is_form = matches!(question.wanted, Wanted::Values { .. });
+        let is_form = matches!(question.kind, QuestionKind::Form { .. });
         let reply = self.forward(question).await;
         reply
             .map(|reply| to_result(reply, is_form))
             .inspect_err(|reason| self.record_unasked(message, *reason))
     }
 
-    fn record_unasked(&self, message: String, reason: Unasked) {
+    fn record_unasked(&self, message: String, reason: AskError) {
         let missing = self.0.missing.lock();
         let mut missing = missing.unwrap_or_else(PoisonError::into_inner);
         *missing = Some(MissingReply::Unasked { message, reason });
@@ -195,7 +196,7 @@ impl InteractiveRequest {
     }
 }
 
-fn with_unasked(failure: Failure, message: &str, reason: Unasked) -> Failure {
+fn with_unasked(failure: Failure, message: &str, reason: AskError) -> Failure {
     let asked = bounded(message);
     let message = format!(
         "{}; the server asked for input: {asked} ({reason})",
@@ -208,14 +209,15 @@ fn with_unasked(failure: Failure, message: &str, reason: Unasked) -> Failure {
             json!({"message": asked, "unanswered": reason.to_string()}),
         )
         .with_actions([match reason {
-            Unasked::Large => "Pass the requested input as arguments",
-            Unasked::Nobody | Unasked::Kind => {
+            AskError::TooLarge => "Pass the requested input as arguments",
+            AskError::Unsupported | AskError::UnsupportedKind => {
                 "Pass the requested input as arguments, or call the tool with an MCP client that \
                  supports elicitation"
             }
-            Unasked::Full | Unasked::Silence | Unasked::Gone | Unasked::Stopping => {
-                "Call the tool again when a person is there to answer"
-            }
+            AskError::TooManyOpen
+            | AskError::TimedOut
+            | AskError::CallerLeft
+            | AskError::Stopping => "Call the tool again when a person is there to answer",
         }])
 }
 
@@ -239,18 +241,18 @@ fn with_unrouted(failure: Failure, reason: Unrouted) -> Failure {
 }
 
 pub(super) fn to_question(name: Option<String>, request: InputRequest) -> Option<Question> {
-    let to_client = |wanted| Question {
+    let to_client = |kind| Question {
         name: name.clone(),
         message: String::new(),
-        wanted,
+        kind,
     };
     let params = match request {
         InputRequest::Elicitation(request) => request.params,
         InputRequest::CreateMessage(request) => {
             let params = serde_json::to_value(request.params).ok()?;
-            return Some(to_client(Wanted::Sample { params }));
+            return Some(to_client(QuestionKind::Sampling { params }));
         }
-        InputRequest::ListRoots(_) => return Some(to_client(Wanted::Roots)),
+        InputRequest::ListRoots(_) => return Some(to_client(QuestionKind::Roots)),
         _ => return None,
     };
     let mut params = serde_json::to_value(params).unwrap_or_default();
@@ -259,29 +261,31 @@ pub(super) fn to_question(name: Option<String>, request: InputRequest) -> Option
         _ => String::new(),
     };
     let message = text("message");
-    let wanted = match text("mode").as_str() {
-        "url" => Wanted::Visit {
+    let kind = match text("mode").as_str() {
+        "url" => QuestionKind::Url {
             url: text("url"),
             id: text("elicitationId"),
         },
-        _ => Wanted::Values {
+        _ => QuestionKind::Form {
             schema: params["requestedSchema"].take(),
         },
     };
     Some(Question {
         name,
         message,
-        wanted,
+        kind,
     })
 }
 
-pub(super) fn to_result(reply: Reply, is_form: bool) -> Value {
+pub(super) fn to_result(reply: QuestionReply, is_form: bool) -> Value {
     match reply {
-        Reply::Accepted(values) if is_form => json!({"action": "accept", "content": values}),
-        Reply::Accepted(_) => json!({"action": "accept"}),
-        Reply::Declined => json!({"action": "decline"}),
-        Reply::Cancelled => json!({"action": "cancel"}),
-        Reply::Result(result) => result,
+        QuestionReply::Accepted(values) if is_form => {
+            json!({"action": "accept", "content": values})
+        }
+        QuestionReply::Accepted(_) => json!({"action": "accept"}),
+        QuestionReply::Declined => json!({"action": "decline"}),
+        QuestionReply::Cancelled => json!({"action": "cancel"}),
+        QuestionReply::Result(result) => result,
     }
 }
 

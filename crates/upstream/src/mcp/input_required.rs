@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use futures_util::future::try_join_all;
-use panpan_runtime::Unasked;
+use panpan_runtime::AskError;
 use rmcp::model::{ClientRequest, InputRequest, InputRequiredResult, InputResponses};
 use serde_json::Value;
 
@@ -29,7 +29,7 @@ pub(super) struct Round {
 #[derive(Debug, thiserror::Error)]
 pub(super) enum InputNotProvided {
     #[error("the tool requires input that only a person can give")]
-    Unasked(#[source] Unasked),
+    Unasked(#[source] AskError),
     #[error("the tool still requires input after {ROUNDS_LIMIT} rounds")]
     TooManyRounds,
     #[error("the input request of the tool is malformed")]

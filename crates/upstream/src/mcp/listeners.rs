@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use panpan_redact::Redactor;
 use panpan_runtime::{
-    Answerable, Credentials, Listener, Notice, Question, Reply, StateOwner, Unasked,
+    AskError, Credentials, Listener, Question, QuestionKinds, QuestionReply, ServiceNotification,
+    StateOwner,
 };
 use serde_json::{Map, Value};
 
@@ -73,34 +74,35 @@ impl ConnectionListeners {
     }
 
     /// Passes on a notification, with the secrets of the server redacted.
-    pub(super) fn notify(&self, notice: Notice) {
+    pub(super) fn notify(&self, notice: ServiceNotification) {
         let is_shared = self.owner == StateOwner::Anyone;
         let listeners = match &notice {
             // A client passes on only updates that it subscribed to.
-            Notice::Updated(_) if is_shared => self.listeners.select(|_| true),
+            ServiceNotification::ResourceUpdated(_) if is_shared => self.listeners.select(|_| true),
             _ => self.clients(),
         };
         if listeners.is_empty() {
             return;
         }
         let notice = match notice {
-            Notice::Logged(mut line) => {
+            ServiceNotification::Log(mut line) => {
                 let mut redactor = Redactor::new();
                 self.secrets.teach(&mut redactor);
                 redactor.value(&mut line);
-                Notice::Logged(line)
+                ServiceNotification::Log(line)
             }
-            other @ (Notice::Updated(_) | Notice::Visited(_)) => other,
+            other @ (ServiceNotification::ResourceUpdated(_)
+            | ServiceNotification::ElicitationComplete(_)) => other,
         };
         for listener in listeners {
-            listener.hear(notice.clone());
+            listener.notify(notice.clone());
         }
     }
 
     /// The kinds of input that the client of this connection supports outside of calls.
-    pub(super) fn answerable(&self) -> Answerable {
+    pub(super) fn question_kinds(&self) -> QuestionKinds {
         let newest = self.clients().pop();
-        newest.map_or_else(Answerable::default, |it| it.answerable())
+        newest.map_or_else(QuestionKinds::default, |it| it.question_kinds())
     }
 
     /// The experimental capabilities and extensions of the client of this connection.
@@ -109,8 +111,8 @@ impl ConnectionListeners {
     }
 
     /// Forwards an input request to the newest client of this connection.
-    pub(super) async fn ask(&self, question: Question) -> Result<Reply, Unasked> {
-        let newest = self.clients().pop().ok_or(Unasked::Nobody)?;
+    pub(super) async fn ask(&self, question: Question) -> Result<QuestionReply, AskError> {
+        let newest = self.clients().pop().ok_or(AskError::Unsupported)?;
         newest.ask(question).await
     }
 
@@ -125,22 +127,22 @@ impl ConnectionListeners {
 
 #[cfg(test)]
 mod tests {
-    use panpan_runtime::{AskPerson, BoxFuture};
+    use panpan_runtime::{AskClient, BoxFuture};
     use serde_json::json;
 
     use super::*;
 
     #[derive(Debug, Default)]
-    struct Client(Mutex<Vec<Notice>>);
+    struct Client(Mutex<Vec<ServiceNotification>>);
 
-    impl AskPerson for Client {
-        fn ask(&self, _: Question) -> BoxFuture<'_, Result<Reply, Unasked>> {
-            Box::pin(async { Ok(Reply::Declined) })
+    impl AskClient for Client {
+        fn ask(&self, _: Question) -> BoxFuture<'_, Result<QuestionReply, AskError>> {
+            Box::pin(async { Ok(QuestionReply::Declined) })
         }
     }
 
     impl Listener for Client {
-        fn hear(&self, notice: Notice) {
+        fn notify(&self, notice: ServiceNotification) {
             self.0.lock().unwrap().push(notice);
         }
     }
@@ -159,8 +161,8 @@ mod tests {
             client
         });
         let received = |client: &Client| std::mem::take(&mut *client.0.lock().unwrap()).len();
-        let message = || Notice::Logged(json!({"level": "info", "data": "x"}));
-        let updated = || Notice::Updated(json!({"uri": "a:b"}));
+        let message = || ServiceNotification::Log(json!({"level": "info", "data": "x"}));
+        let updated = || ServiceNotification::ResourceUpdated(json!({"uri": "a:b"}));
         let shared = ConnectionListeners::shared(listeners.clone(), false, Credentials::default());
         shared.for_owner(caller("ann")).notify(message());
         assert_eq!((received(&ann), received(&bob)), (1, 0));

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use panpan_runtime::{Context, Notice};
+use panpan_runtime::{Context, ServiceNotification};
 use rmcp::model::{
     CancelledNotificationParam, ClientRequest, GetExtensions, ProtocolVersion, RequestId,
     RequestMetaObject, ServerNotification, ServerPeerInfo, ServerResult, SubscriptionFilter,
@@ -236,7 +236,7 @@ impl LiveConnection {
         if !self.is_stateless() {
             return;
         }
-        let kinds = interactive.map(InteractiveRequest::answerable);
+        let kinds = interactive.map(InteractiveRequest::question_kinds);
         let declared = interactive.and_then(InteractiveRequest::declared);
         meta.set_client_capabilities(client_capabilities(kinds.unwrap_or_default(), declared));
         let context = interactive.and_then(InteractiveRequest::context);
@@ -314,7 +314,9 @@ async fn listen(peer: Peer<RoleClient>, filter: SubscriptionFilter, handler: Con
     while let Ok(Some(notification)) = subscription.next().await {
         if let ServerNotification::ResourceUpdatedNotification(updated) = &notification {
             let params = serde_json::to_value(&updated.params).unwrap_or_default();
-            handler.listeners.notify(Notice::Updated(params));
+            handler
+                .listeners
+                .notify(ServiceNotification::ResourceUpdated(params));
             continue;
         }
         handler.record_change(|changes| match notification {

@@ -41,8 +41,8 @@ use std::sync::{Arc, Mutex};
 use jiff::Timestamp;
 use panpan_failure::{Failure, Marked};
 use panpan_redact::Redactor;
-use panpan_runtime::retry::{BudgetSettings, Upstream};
-use panpan_runtime::{AskPerson, Identity, Registration, StateOwner};
+use panpan_runtime::retry::{BudgetSettings, UpstreamHealth};
+use panpan_runtime::{AskClient, Identity, Registration, StateOwner};
 use rmcp::model::{Implementation, ServerPeerInfo};
 use tokio::sync::watch;
 
@@ -72,7 +72,7 @@ pub use tool_import::{DEFINITION_EXTENSION, ERRORS_LIMIT, McpWarning, TOOL_EXTEN
 pub struct McpUpstream {
     pool: Arc<Pool>,
     /// The circuit and the retry budget that all its tools share.
-    upstream: Arc<Upstream>,
+    upstream: Arc<UpstreamHealth>,
     scopes: Arc<[String]>,
     names: McpNames,
     /// The freshness of its lists, by member name.
@@ -108,7 +108,7 @@ pub struct McpCaller<'a> {
     /// The owner of the state that the caller leaves at servers.
     pub owner: StateOwner,
     /// The client behind the request, if it can be asked for input.
-    pub client: Option<Arc<dyn AskPerson>>,
+    pub client: Option<Arc<dyn AskClient>>,
 }
 
 /// The tools of a server as operations.
@@ -124,7 +124,7 @@ impl McpUpstream {
     /// Prepares the connection; nothing is started or sent yet.
     pub fn new(settings: McpSettings) -> Result<Self, McpSettingsError> {
         let budget = BudgetSettings::default();
-        let upstream = Upstream::new(&settings.namespace, settings.circuit, budget);
+        let upstream = UpstreamHealth::new(&settings.namespace, settings.circuit, budget);
         let upstream = Arc::new(upstream);
         let scopes = settings.scopes.clone().into();
         let names = settings.names;

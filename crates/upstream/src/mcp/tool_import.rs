@@ -8,7 +8,7 @@ use std::fmt;
 
 use panpan_contract::operation::{OperationName, OperationSpec, OperationType};
 use panpan_failure::{Code, ErrorDefinition, Kind};
-use panpan_runtime::{Context, Problem, Problems, Registry};
+use panpan_runtime::{Context, Registry, RegistryProblem, RegistryProblems};
 use serde_json::{Value, json};
 
 use super::settings::McpNames;
@@ -246,9 +246,9 @@ impl Importer<'_> {
     }
 
     /// A JSON-RPC number that identifies a code must belong to one code only.
-    fn drop_shared_numbers(&mut self, imported: &mut [ImportedTool], problems: Problems) {
+    fn drop_shared_numbers(&mut self, imported: &mut [ImportedTool], problems: RegistryProblems) {
         for problem in problems.0 {
-            let Problem::SharedNumber {
+            let RegistryProblem::SharedNumber {
                 operation, code, ..
             } = &problem
             else {
@@ -274,7 +274,7 @@ impl Importer<'_> {
             }
         };
         for problem in registry.schema_problems() {
-            let Problem::Schema {
+            let RegistryProblem::Schema {
                 operation,
                 of,
                 problem,
@@ -295,7 +295,7 @@ impl Importer<'_> {
     }
 }
 
-fn registry(imported: &[ImportedTool]) -> Result<Registry, Problems> {
+fn registry(imported: &[ImportedTool]) -> Result<Registry, RegistryProblems> {
     let specs = imported.iter().map(|it| it.spec.clone());
     let builder = specs.fold(Registry::builder(), |builder, spec| {
         builder.register(spec, unused)

@@ -19,7 +19,7 @@ use panpan_contract::binding::{HttpBinding, ParameterLocation};
 use panpan_contract::operation::{OperationName, OperationSpec, OperationType};
 use panpan_failure::{Effect, Failure};
 use panpan_redact::Secret;
-use panpan_runtime::retry::{BudgetSettings, CircuitRule, Upstream};
+use panpan_runtime::retry::{BudgetSettings, CircuitRule, UpstreamHealth};
 use panpan_runtime::{BoxFuture, BoxStream, Context, Credentials, Handler, Registration};
 use serde_json::Value;
 use url::Url;
@@ -106,8 +106,8 @@ impl Service {
     }
 
     /// The circuit and retry budget that operations at one origin share.
-    fn upstream(&self, base: &Url) -> Upstream {
-        let upstream = Upstream::new(&self.name, self.circuit, BudgetSettings::default());
+    fn upstream(&self, base: &Url) -> UpstreamHealth {
+        let upstream = UpstreamHealth::new(&self.name, self.circuit, BudgetSettings::default());
         match base.host_str() {
             Some(host) => upstream.at_host(host),
             None => upstream,
@@ -199,7 +199,7 @@ impl BoundOperation {
         self.add_timeout_header(&mut outgoing);
         credentials::add(&self.binding, context.credentials(), &mut outgoing)?;
         for (name, header) in &self.service.passed {
-            if let Some(secret) = context.brought(name) {
+            if let Some(secret) = context.caller_secret(name) {
                 let value = credentials::sensitive(secret.expose(), name)?;
                 outgoing.headers.insert(header.clone(), value);
             }

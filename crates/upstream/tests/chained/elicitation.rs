@@ -6,8 +6,8 @@ use panpan_contract::operation::{OperationSpec, OperationType};
 use panpan_failure::Failure;
 use panpan_runtime::system::SystemClock;
 use panpan_runtime::{
-    AskPerson, BoxFuture, Builder, CallRequest, Context, Dispatcher, Question, Registration,
-    Registry, Reply, Unasked, Wanted,
+    AskClient, AskError, BoxFuture, Builder, CallRequest, Context, Dispatcher, Question,
+    QuestionKind, QuestionReply, Registration, Registry,
 };
 use panpan_store::memory_ports;
 use panpan_surfaces::limits::Limits;
@@ -24,10 +24,10 @@ async fn ask_twice(context: Context, _: Arc<Value>) -> Result<Value, Failure> {
         let question = Question {
             name: None,
             message: message.to_owned(),
-            wanted: Wanted::Values { schema },
+            kind: QuestionKind::Form { schema },
         };
         replies.push(match context.ask(question).await {
-            Ok(Reply::Accepted(values)) => values["name"].clone(),
+            Ok(QuestionReply::Accepted(values)) => values["name"].clone(),
             Ok(other) => json!(format!("{other:?}")),
             Err(unasked) => json!(unasked.to_string()),
         });
@@ -39,14 +39,14 @@ async fn ask_twice(context: Context, _: Arc<Value>) -> Result<Value, Failure> {
 #[derive(Debug, Default)]
 struct AnsweringClient(Mutex<Vec<String>>);
 
-impl AskPerson for AnsweringClient {
-    fn ask(&self, question: Question) -> BoxFuture<'_, Result<Reply, Unasked>> {
+impl AskClient for AnsweringClient {
+    fn ask(&self, question: Question) -> BoxFuture<'_, Result<QuestionReply, AskError>> {
         let mut questions = self.0.lock().unwrap();
         questions.push(question.message);
         let values = json!({"name": "Ada"}).as_object().cloned().unwrap();
         let reply = match questions.len() {
-            1 => Reply::Accepted(values),
-            _ => Reply::Declined,
+            1 => QuestionReply::Accepted(values),
+            _ => QuestionReply::Declined,
         };
         Box::pin(std::future::ready(Ok(reply)))
     }
@@ -68,7 +68,7 @@ async fn an_elicitation_passes_through_both() {
         .into_iter()
         .fold(Registry::builder(), Builder::add);
     let outer = Dispatcher::new(builder.build().unwrap(), memory_ports());
-    let unanswerable = Unasked::Nobody.to_string();
+    let unanswerable = AskError::Unsupported.to_string();
     for name in ["inner/deep__read", "inner/deep__write"] {
         let client = Arc::new(AnsweringClient::default());
         for (answering, expected) in [
@@ -76,7 +76,7 @@ async fn an_elicitation_passes_through_both() {
             (None, json!([unanswerable, unanswerable])),
         ] {
             let request = CallRequest {
-                person: answering.map(|it| it as Arc<dyn AskPerson>),
+                client: answering.map(|it| it as Arc<dyn AskClient>),
                 ..CallRequest::from_wire(name, json!({}))
             };
             let output = outer.dispatch(request).await.into_value().unwrap();

@@ -168,7 +168,7 @@ impl Gateway {
     /// Every output of the gateway except responses.
     pub(crate) async fn other_outputs(&self) -> Vec<(&'static str, String)> {
         self.dispatcher.drain().await;
-        self.dispatcher.tend().await.unwrap();
+        self.dispatcher.maintain().await.unwrap();
         self.store.flush().await.unwrap();
         let recordings = self.store.recent(RECORDINGS, false).await.unwrap();
         assert!(!recordings.is_empty());

@@ -6,7 +6,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use panpan_failure::{Effect, Redacted};
 use panpan_runtime::{
-    AskPerson, BoxFuture, CallRequest, Dispatcher, Identity, Question, Reply, Unasked, Wanted,
+    AskClient, AskError, BoxFuture, CallRequest, Dispatcher, Identity, Question, QuestionKind,
+    QuestionReply,
 };
 use panpan_upstream::mcp::{McpCaller, McpError, ROUNDS_LIMIT, UNREAD_RESPONSES_LIMIT};
 use serde_json::{Value, json};
@@ -25,18 +26,18 @@ struct TestClient {
     /// Whether it opens URLs of refused calls itself.
     opens_urls: bool,
     declares: serde_json::Map<String, Value>,
-    reply: Result<Reply, Unasked>,
+    reply: Result<QuestionReply, AskError>,
     questions: Mutex<Vec<Question>>,
     /// Waited for before it replies.
     delay: Option<Arc<Notify>>,
 }
 
 impl TestClient {
-    fn replying(reply: Result<Reply, Unasked>) -> Arc<Self> {
+    fn replying(reply: Result<QuestionReply, AskError>) -> Arc<Self> {
         Arc::new(Self::with_reply(reply))
     }
 
-    fn with_reply(reply: Result<Reply, Unasked>) -> Self {
+    fn with_reply(reply: Result<QuestionReply, AskError>) -> Self {
         Self {
             opens_urls: false,
             declares: values(json!({})),
@@ -47,20 +48,20 @@ impl TestClient {
     }
 
     fn accepting(name: &str) -> Arc<Self> {
-        Self::replying(Ok(Reply::Accepted(values(json!({"name": name})))))
+        Self::replying(Ok(QuestionReply::Accepted(values(json!({"name": name})))))
     }
 }
 
-impl AskPerson for TestClient {
+impl AskClient for TestClient {
     fn declared(&self) -> Option<&serde_json::Map<String, Value>> {
         Some(&self.declares)
     }
 
-    fn visits_when_refused(&self) -> bool {
+    fn handles_url_required(&self) -> bool {
         self.opens_urls
     }
 
-    fn ask(&self, question: Question) -> BoxFuture<'_, Result<Reply, Unasked>> {
+    fn ask(&self, question: Question) -> BoxFuture<'_, Result<QuestionReply, AskError>> {
         self.questions.lock().unwrap().push(question);
         Box::pin(async {
             if let Some(delay) = &self.delay {
@@ -88,7 +89,7 @@ fn visit() -> Value {
 
 fn elicit_request(input: Value, client: Option<Arc<TestClient>>) -> CallRequest {
     CallRequest {
-        person: client.map(|it| it as Arc<dyn AskPerson>),
+        client: client.map(|it| it as Arc<dyn AskClient>),
         ..CallRequest::from_wire("test/ask", input)
     }
 }
@@ -110,14 +111,22 @@ pub(crate) fn an_elicitation_reaches_the_client_of_the_call() {
             for (question, reply, expected) in [
                 (
                     form(),
-                    Reply::Accepted(values(json!({"name": "Ada"}))),
+                    QuestionReply::Accepted(values(json!({"name": "Ada"}))),
                     json!({"action": "accept", "content": {"name": "Ada"}}),
                 ),
-                (form(), Reply::Declined, json!({"action": "decline"})),
-                (form(), Reply::Cancelled, json!({"action": "cancel"})),
+                (
+                    form(),
+                    QuestionReply::Declined,
+                    json!({"action": "decline"}),
+                ),
+                (
+                    form(),
+                    QuestionReply::Cancelled,
+                    json!({"action": "cancel"}),
+                ),
                 (
                     visit(),
-                    Reply::Accepted(values(json!({}))),
+                    QuestionReply::Accepted(values(json!({}))),
                     json!({"action": "accept"}),
                 ),
             ] {
@@ -128,12 +137,16 @@ pub(crate) fn an_elicitation_reaches_the_client_of_the_call() {
                 assert_eq!(*said, expected, "{behaviour}");
                 let asked = client.questions.lock().unwrap().remove(0);
                 assert_eq!(json!(asked.message), question["message"], "{behaviour}");
-                match asked.wanted {
-                    Wanted::Values { schema } => assert_eq!(schema, question["requestedSchema"]),
-                    Wanted::Visit { url, id } => {
+                match asked.kind {
+                    QuestionKind::Form { schema } => {
+                        assert_eq!(schema, question["requestedSchema"])
+                    }
+                    QuestionKind::Url { url, id } => {
                         assert_eq!((json!(url), "e-1"), (question["url"].clone(), id.as_str()));
                     }
-                    Wanted::Sample { .. } | Wanted::Roots => panic!("only elicitation is expected"),
+                    QuestionKind::Sampling { .. } | QuestionKind::Roots => {
+                        panic!("only elicitation is expected")
+                    }
                 }
             }
         }
@@ -145,14 +158,14 @@ pub(crate) fn an_unanswered_elicitation_is_in_the_failure() {
         for behaviour in ["well", "modern"] {
             let gateway = gateway(&child(behaviour)).await;
             for (client, reason) in [
-                (None, Unasked::Nobody),
+                (None, AskError::Unsupported),
                 (
-                    Some(TestClient::replying(Err(Unasked::Kind))),
-                    Unasked::Kind,
+                    Some(TestClient::replying(Err(AskError::UnsupportedKind))),
+                    AskError::UnsupportedKind,
                 ),
                 (
-                    Some(TestClient::replying(Err(Unasked::Silence))),
-                    Unasked::Silence,
+                    Some(TestClient::replying(Err(AskError::TimedOut))),
+                    AskError::TimedOut,
                 ),
             ] {
                 let failure = elicit(&gateway, json!({"question": form()}), client).await;
@@ -164,7 +177,7 @@ pub(crate) fn an_unanswered_elicitation_is_in_the_failure() {
                 let action = failure.recovery().required_actions.last().unwrap();
                 assert_eq!(
                     action.contains("elicitation"),
-                    reason != Unasked::Silence,
+                    reason != AskError::TimedOut,
                     "{behaviour}"
                 );
             }
@@ -183,12 +196,12 @@ pub(crate) fn sampling_and_roots_reach_the_client_under_the_names_of_the_server(
         ] {
             let question = json!({"messages": [], "maxTokens": 1});
             let input = json!({"question": question, "method": method});
-            let client = TestClient::replying(Ok(Reply::Result(result.clone())));
+            let client = TestClient::replying(Ok(QuestionReply::Result(result.clone())));
             let said = elicit(&gateway, input.clone(), Some(client.clone())).await;
             assert_eq!(said.unwrap()["replies"]["it"], result, "{method}");
             let asked = client.questions.lock().unwrap().remove(0);
             assert_eq!(asked.name.as_deref(), Some("it"));
-            if let Wanted::Sample { params } = asked.wanted {
+            if let QuestionKind::Sampling { params } = asked.kind {
                 assert_eq!(params, question);
             }
             let failure = elicit(&gateway, input, None).await.unwrap_err();
@@ -229,7 +242,7 @@ pub(crate) fn an_ambiguous_elicitation_reaches_no_client() {
         let delay = Arc::new(Notify::new());
         let first = Arc::new(TestClient {
             delay: Some(delay.clone()),
-            ..TestClient::with_reply(Ok(Reply::Declined))
+            ..TestClient::with_reply(Ok(QuestionReply::Declined))
         });
         let request = elicit_request(json!({"question": form()}), Some(first.clone()));
         let calling = tokio::spawn({
@@ -303,7 +316,7 @@ pub(crate) fn an_elicitation_is_routed_before_the_response_after_it() {
         let gateway = gateway(&child("well")).await;
         let waiting_client = TestClient::accepting("Bob");
         let waiting = CallRequest {
-            person: Some(waiting_client.clone()),
+            client: Some(waiting_client.clone()),
             ..CallRequest::from_wire("test/hang", json!({}))
         };
         let hanging = tokio::spawn({
@@ -327,7 +340,7 @@ pub(crate) fn an_elicitation_is_routed_by_the_stream_of_its_call() {
         let gateway = gateway(&upstream).await;
         for name in ["Ada", "Bob"] {
             let request = CallRequest {
-                person: Some(TestClient::accepting(name)),
+                client: Some(TestClient::accepting(name)),
                 ..CallRequest::from_wire("test/change", json!({"who": name}))
             };
             let gateway = gateway.clone();
@@ -357,7 +370,7 @@ pub(crate) fn a_server_cannot_choose_whom_it_asks() {
         let clients = ["Ada", "Bob"].map(TestClient::accepting);
         for client in clients.clone() {
             let request = CallRequest {
-                person: Some(client),
+                client: Some(client),
                 ..CallRequest::from_wire("test/change", json!({}))
             };
             let gateway = gateway.clone();
@@ -395,7 +408,7 @@ pub(crate) fn an_elicitation_before_a_prompt_or_resource_reaches_the_client() {
         let upstream = child("modern");
         let client = TestClient::accepting("Ada");
         let caller = |client: Option<&Arc<TestClient>>| McpCaller {
-            client: client.map(|it| it.clone() as Arc<dyn AskPerson>),
+            client: client.map(|it| it.clone() as Arc<dyn AskClient>),
             ..McpCaller::default()
         };
         let replies = json!({"it": {"action": "accept", "content": {"name": "Ada"}}}).to_string();
@@ -419,7 +432,10 @@ pub(crate) fn an_elicitation_before_a_prompt_or_resource_reaches_the_client() {
 
 pub(crate) fn a_required_url_elicitation_is_forwarded_or_reported() {
     run(async {
-        let (yes, no) = (Reply::Accepted(values(json!({}))), Reply::Declined);
+        let (yes, no) = (
+            QuestionReply::Accepted(values(json!({}))),
+            QuestionReply::Declined,
+        );
         for (reply, opens_urls, is_asked, is_signed_in) in [
             (Some(yes.clone()), false, true, true),
             (Some(no), false, true, false),
@@ -438,7 +454,7 @@ pub(crate) fn a_required_url_elicitation_is_forwarded_or_reported() {
             let mut answer = gateway.dispatch(request).await;
             let asked = client.map_or(0, |it| it.questions.lock().unwrap().len());
             assert_eq!(asked, usize::from(is_asked));
-            let extras = answer.beside.take();
+            let extras = answer.extra.take();
             match answer.into_value() {
                 Ok(said) => assert_eq!((said, is_signed_in), (json!("\"in\""), true)),
                 Err(failure) => {
@@ -464,7 +480,7 @@ pub(crate) fn client_extensions_and_missing_capabilities_are_passed_on() {
         declares["extensions"]["io.modelcontextprotocol/tasks"] = json!({});
         let client = Arc::new(TestClient {
             declares: values(declares),
-            ..TestClient::with_reply(Ok(Reply::Declined))
+            ..TestClient::with_reply(Ok(QuestionReply::Declined))
         });
         let offered = elicit(&modern, json!({"rounds": 0}), Some(client))
             .await
@@ -475,7 +491,7 @@ pub(crate) fn client_extensions_and_missing_capabilities_are_passed_on() {
         let refused = json!({"code": -32021, "message": "no sampling", "data": required});
         let request = CallRequest::from_wire("test/refuse", refused);
         let mut answer = gateway.dispatch(request).await;
-        let extras = answer.beside.take().unwrap();
+        let extras = answer.extra.take().unwrap();
         assert_eq!(extras["error"], json!({"code": -32021, "data": required}));
         let failure = answer.into_value().unwrap_err();
         assert_eq!(failure.effect(), Effect::None);

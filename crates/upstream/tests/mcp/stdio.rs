@@ -204,20 +204,20 @@ pub(crate) fn content_beside_a_failure_is_passed_on_redacted() {
         });
         let request = CallRequest::from_wire("test/fail", json!({"result": result}));
         let answer = gateway.dispatch(request).await;
-        let extras = answer.beside.unwrap();
+        let extras = answer.extra.unwrap();
         assert_eq!(extras["content"][0], image);
         assert_eq!(extras["content"].as_array().unwrap().len(), 2);
         assert_eq!(extras["structuredContent"]["step"], json!(2));
         assert!(!extras.to_string().contains("correct-horse"), "{extras}");
         let alone = json!({"isError": true, "content": [text("it broke")]});
         let request = CallRequest::from_wire("test/fail", json!({"result": alone}));
-        assert_eq!(gateway.dispatch(request).await.beside, None);
+        assert_eq!(gateway.dispatch(request).await.extra, None);
         let strict = gateway_with(&upstream, |spec| {
             spec.redaction = Some(panpan_contract::operation::Redaction::Strict);
         })
         .await;
         let request = CallRequest::from_wire("test/fail", json!({"result": result}));
-        let extras = strict.dispatch(request).await.beside;
+        let extras = strict.dispatch(request).await.extra;
         assert!(extras.is_none_or(|it| it.get("content").is_none()));
     });
 }

@@ -1,4 +1,4 @@
-//! A path into a document, by RFC 9535, that is neither too long to be read nor too much work to follow.
+//! JSONPath (RFC 9535) with limits for the length of the path and the work of the query.
 
 mod outline;
 mod regex;
@@ -13,16 +13,16 @@ use super::problem::Problem;
 
 /// The longest path, in bytes.
 pub(super) const LENGTH_LIMIT: usize = 1000;
-/// How deep brackets and parentheses may be nested: the library reads a nested filter twice, and what
-/// is nested in it four times.
+/// The maximum nesting of brackets and parentheses: the library parses a nested filter twice, and a filter
+/// nested in it four times.
 pub(super) const NESTING_LIMIT: usize = 6;
-/// How many values a query may look at.
+/// How many values a query may visit.
 pub(super) const WORK_LIMIT: u64 = 20_000_000;
-/// How many members are named when a path leads nowhere, and how many characters of each.
+/// How many members a failure names if a path selects nothing, and how many characters of each.
 const NAMES_SHOWN: usize = 10;
 const NAME_CHARACTERS_SHOWN: usize = 40;
 
-/// A path, and the parameter it was given as.
+/// A path, and the pointer of its parameter.
 #[derive(Debug)]
 pub(super) struct Path {
     query: JsonPath,
@@ -32,7 +32,7 @@ pub(super) struct Path {
 }
 
 impl Path {
-    /// Reads the path a parameter holds.
+    /// Parses a path.
     pub(super) fn read(text: &str, pointer: &'static str) -> Result<Self, Problem> {
         let refused = |position: Option<usize>, problem: String| Problem::Path {
             pointer,
@@ -51,7 +51,10 @@ impl Path {
         let query = JsonPath::parse(text).map_err(|error| {
             let before = text.get(..error.position()).unwrap_or(text);
             let position = before.chars().count();
-            refused(Some(position), unreadable(text, position, error.message()))
+            refused(
+                Some(position),
+                syntax_error(text, position, error.message()),
+            )
         })?;
         Ok(Self {
             query,
@@ -61,14 +64,13 @@ impl Path {
         })
     }
 
-    /// Whether it selects one value at most, whatever the data.
+    /// Whether it selects at most one value, whatever the data.
     pub(super) fn is_singular(&self) -> bool {
         self.outline.is_singular()
     }
 
-    /// Refuses data on which following the path could be too much work. Everything it selects has to
-    /// be part of that data.
-    pub(super) fn affordable(&self, document: &Document<'_>) -> Result<(), Problem> {
+    /// Refuses data on which the query could exceed the work limit.
+    pub(super) fn check_work(&self, document: &Document<'_>) -> Result<(), Problem> {
         let work = self.outline.work(document.steps, document.depth);
         if work > WORK_LIMIT as f64 {
             return Err(Problem::TooMuchWork {
@@ -80,23 +82,23 @@ impl Path {
         Ok(())
     }
 
-    /// What it selects in each of these parts of the data, in order; `each` is told of one part at a
-    /// time, so that it can stop.
+    /// Selects values in each of these parts of the data, in order; `each` gets the values of one part, and can
+    /// stop the selection.
     pub(super) fn select<'v, T>(
         &self,
         parts: impl IntoIterator<Item = &'v Value>,
         mut each: impl FnMut(Vec<&'v Value>) -> Result<T, Problem>,
     ) -> Result<Vec<T>, Problem> {
         let parts = parts.into_iter();
-        let made = bounded(|| {
+        let selected = bounded(|| {
             parts
                 .map(|part| each(self.query.query(part).all()))
                 .collect()
         });
-        made.map_err(|problem| self.unmatchable(&problem))?
+        selected.map_err(|problem| self.regex_problem(&problem))?
     }
 
-    /// The one value a singular path selects.
+    /// The value that a singular path selects.
     pub(super) fn value<'v>(&self, value: &'v Value) -> Option<&'v Value> {
         self.query.query(value).first()
     }
@@ -104,13 +106,13 @@ impl Path {
     /// Why a singular path selects nothing.
     pub(super) fn not_found(&self, top: &Value) -> Problem {
         let starts = self.text.char_indices().rev();
-        let mut beginnings = starts
+        let mut prefixes = starts
             .filter(|(_, character)| matches!(character, '.' | '['))
             .map(|(end, _)| self.text[..end].trim_end());
-        let found = beginnings.find_map(|beginning| {
-            let query = JsonPath::parse(beginning).ok()?;
+        let found = prefixes.find_map(|prefix| {
+            let query = JsonPath::parse(prefix).ok()?;
             let value = query.query(top).first()?;
-            Some((beginning, value))
+            Some((prefix, value))
         });
         let (there, value) = found.unwrap_or(("$", top));
         Problem::NotFound {
@@ -120,7 +122,7 @@ impl Path {
         }
     }
 
-    fn unmatchable(&self, problem: &RegexProblem) -> Problem {
+    fn regex_problem(&self, problem: &RegexProblem) -> Problem {
         Problem::Path {
             pointer: self.pointer,
             path: self.text.clone(),
@@ -130,7 +132,7 @@ impl Path {
     }
 }
 
-/// How deep brackets and parentheses are nested; those in strings do not count.
+/// The nesting of brackets and parentheses, without those in strings.
 fn nesting(text: &str) -> usize {
     let (mut open, mut deepest) = (0_usize, 0);
     let mut quoted = None;
@@ -152,13 +154,13 @@ fn nesting(text: &str) -> usize {
     deepest
 }
 
-fn unreadable(text: &str, position: usize, message: &str) -> String {
+fn syntax_error(text: &str, position: usize, message: &str) -> String {
     if !text.starts_with('$') {
         return "it has to start with $, the top of the data".to_owned();
     }
     let message = match message {
-        // What the library says when it knows nothing better.
-        "parser error" => "what follows cannot be read",
+        // The generic message of the library.
+        "parser error" => "the rest cannot be parsed",
         name if name.contains("must start with") => {
             "a name has to start with a letter or _; write others as ['name']"
         }

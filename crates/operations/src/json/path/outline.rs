@@ -1,17 +1,17 @@
-//! The outline of a path: which queries it consists of, and how much work they can be.
+//! The queries that a path consists of, and an upper bound for their work.
 //!
-//! Reads only paths the library has accepted. Every estimate is an upper bound.
+//! Expects paths that the library has accepted.
 
-/// The queries of a path, one inside the other.
+/// A query of a path, with its nested queries.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Outline {
-    /// Whether it starts at the top of the document wherever it stands.
+    /// Whether it starts at the root of the document.
     absolute: bool,
     /// Whether it can select more than one value.
     many: bool,
-    /// How many of its segments look at everything below.
+    /// The number of descendant segments.
     descents: i32,
-    /// How often one value can be selected because several selectors do.
+    /// How often several selectors can select the same value.
     repeats: f64,
     /// The queries in its filters.
     inner: Vec<Outline>,
@@ -32,12 +32,12 @@ impl Outline {
         reader.finish()
     }
 
-    /// Whether it selects one value at most, whatever the data.
+    /// Whether it selects at most one value, whatever the data.
     pub(super) fn is_singular(&self) -> bool {
         !self.many
     }
 
-    /// How many values are looked at, at most, in a document so large and so deep.
+    /// The maximum number of visited values in a document of this size and depth.
     pub(super) fn work(&self, steps: usize, depth: usize) -> f64 {
         self.work_from(1.0, steps as f64, depth.max(1) as f64)
     }
@@ -51,8 +51,8 @@ impl Outline {
             })
     }
 
-    /// Per start. What starts at the values of a filter looks at every value once for each of its
-    /// ancestors, all together, and so does comparing whole values.
+    /// The visited values per start. Queries that start at the values of a filter together visit every value once
+    /// for each of its ancestors, and so does comparing whole values.
     fn visited_once(&self, steps: f64, depth: f64) -> f64 {
         let below = if self.absolute { steps } else { depth };
         match (self.many, self.absolute) {
@@ -139,7 +139,7 @@ impl Reader {
         }
     }
 
-    /// The innermost query that is being read.
+    /// Changes the innermost open query.
     fn on_query(&mut self, change: impl FnOnce(&mut Outline)) {
         let query = self.open.iter_mut().rev().find_map(|open| match open {
             Open::Query(query) => Some(query),
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn work_grows_with_what_a_path_looks_at() {
+    fn work_grows_with_the_values_that_a_path_visits() {
         // A document of 1000 steps that is 10 levels deep.
         for (path, work) in [
             ("$.a.b", 1.0),

@@ -1,8 +1,8 @@
-//! `match` and `search` of RFC 9535, within bounds: a pattern is compiled once, in linear time, and a
-//! query looks at only so much text.
+//! `match` and `search` of RFC 9535 with limits: each pattern is compiled once and matched in linear time, and
+//! the scanned text is limited.
 //!
-//! The RFC lets a pattern that cannot be read match nothing; here the query fails, since an empty
-//! answer would look like one.
+//! In the RFC an invalid pattern matches nothing. Here the query fails, since an empty result would look
+//! correct.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -13,7 +13,7 @@ use serde_json_path::functions::{LogicalType, ValueType};
 
 use crate::json::document::BYTES_LIMIT;
 
-/// The most different patterns of one query.
+/// The maximum number of different patterns of one query.
 pub(super) const PATTERNS_LIMIT: usize = 64;
 /// The longest pattern, in bytes.
 pub(super) const PATTERN_LENGTH_LIMIT: usize = 1000;
@@ -25,13 +25,13 @@ pub(super) const SCANNED_BYTES_LIMIT: usize = 2 * BYTES_LIMIT;
 /// Why patterns could not be matched.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum RegexProblem {
-    #[error("the pattern {0} cannot be read")]
-    Unreadable(String),
+    #[error("the pattern {0} is invalid")]
+    Invalid(String),
     #[error("a pattern is longer than {PATTERN_LENGTH_LIMIT} bytes")]
     TooLong,
-    #[error("more than {PATTERNS_LIMIT} different patterns are used")]
+    #[error("the query uses more than {PATTERNS_LIMIT} different patterns")]
     TooMany,
-    #[error("patterns are matched against more than {SCANNED_BYTES_LIMIT} bytes of text")]
+    #[error("the query matches patterns against more than {SCANNED_BYTES_LIMIT} bytes of text")]
     TooMuchText,
 }
 
@@ -47,7 +47,7 @@ thread_local! {
     static MATCHING: RefCell<Matching> = RefCell::default();
 }
 
-/// Makes queries, and tells whether their patterns kept within bounds, all together.
+/// Runs queries, and fails if their patterns together exceed a limit.
 pub(super) fn bounded<T>(queries: impl FnOnce() -> T) -> Result<T, RegexProblem> {
     MATCHING.take();
     let found = queries();
@@ -115,7 +115,7 @@ impl Matching {
             .crlf(true)
             .size_limit(COMPILED_BYTES_LIMIT)
             .build()
-            .map_err(|_| RegexProblem::Unreadable(pattern.to_owned()))?;
+            .map_err(|_| RegexProblem::Invalid(pattern.to_owned()))?;
         let matched = regex.is_match(text);
         self.patterns.insert(whole, regex);
         Ok(matched)

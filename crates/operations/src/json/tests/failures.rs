@@ -1,4 +1,4 @@
-//! What goes wrong, with which code, at which place, and what can be done about it.
+//! The code, the location and the recovery of every failure.
 
 use std::collections::BTreeSet;
 
@@ -123,7 +123,7 @@ fn rows() -> Vec<Row> {
             json!({"path": "$[?match(@, '(')]"}),
             PATH,
             &["/path"],
-            "the pattern ( cannot be read",
+            "the pattern ( is invalid",
         ),
         (
             "filter",
@@ -155,7 +155,7 @@ fn rows() -> Vec<Row> {
             json!({"path": "$.a.d.e"}),
             FAILED,
             &["/path"],
-            "$.a is there, an object with b, c",
+            "$.a is an object with b, c",
         ),
         (
             "extract",
@@ -163,7 +163,7 @@ fn rows() -> Vec<Row> {
             json!({"path": "$[2]"}),
             FAILED,
             &["/path"],
-            "$ is there, a list of 2 items",
+            "$ is a list of 2 items",
         ),
         (
             "map",
@@ -171,7 +171,7 @@ fn rows() -> Vec<Row> {
             json!({"path": "$"}),
             FAILED,
             &["/data"],
-            "map needs a list at /data, and found an object",
+            "map needs a list at /data, but found an object",
         ),
         (
             "filter",
@@ -323,7 +323,7 @@ fn rows() -> Vec<Row> {
             json!({"schema": {"type": 3}}),
             FAILED,
             &["/schema"],
-            "no usable JSON Schema",
+            "not a valid JSON Schema",
         ),
         (
             "validate",
@@ -331,7 +331,7 @@ fn rows() -> Vec<Row> {
             json!({"schema": {"$ref": "http://127.0.0.1/a"}}),
             FAILED,
             &["/schema"],
-            "is not followed",
+            "is not supported",
         ),
         (
             "validate",
@@ -339,7 +339,7 @@ fn rows() -> Vec<Row> {
             json!({"schema": {"$ref": "file:///etc/hosts"}}),
             FAILED,
             &["/schema"],
-            "is not followed",
+            "is not supported",
         ),
         (
             "validate",
@@ -347,7 +347,7 @@ fn rows() -> Vec<Row> {
             json!({"schema": {"$defs": {"a": {"$ref": "http://127.0.0.1/a"}}, "allOf": [{"$ref": "#/$defs/a"}]}}),
             FAILED,
             &["/schema"],
-            "is not followed",
+            "is not supported",
         ),
         (
             "validate",
@@ -355,7 +355,7 @@ fn rows() -> Vec<Row> {
             json!({"schema": {"$ref": "#/$defs/none"}}),
             FAILED,
             &["/schema"],
-            "leads to nothing",
+            "has no target",
         ),
         (
             "validate",
@@ -389,7 +389,7 @@ fn rows() -> Vec<Row> {
             }}),
             MISMATCH,
             &["/data/a", "/data/b", "/data/c"],
-            "does not fit the schema at",
+            "does not match the schema at",
         ),
         (
             "validate",
@@ -419,7 +419,7 @@ fn rows() -> Vec<Row> {
 }
 
 #[tokio::test]
-async fn every_failure_has_its_code_its_place_and_a_way_forward() {
+async fn every_failure_has_a_code_a_location_and_a_recovery() {
     for (operation, data, others, code, pointers, part) in rows() {
         let call = input(operation, data, others.clone());
         let failure = transform(call).await.expect_err(part);
@@ -435,8 +435,8 @@ async fn every_failure_has_its_code_its_place_and_a_way_forward() {
         assert!(failure.message().contains(part), "{shown}");
         assert!(!failure.retryable(), "{shown}");
         let recovery = failure.recovery();
-        let ways = recovery.required_actions.len() + recovery.alternatives.len();
-        assert!(ways > 0, "{shown}");
+        let advice = recovery.required_actions.len() + recovery.alternatives.len();
+        assert!(advice > 0, "{shown}");
     }
 }
 
@@ -448,7 +448,7 @@ fn every_code_of_the_table_is_reached() {
 }
 
 #[tokio::test]
-async fn details_say_where_in_the_text() {
+async fn details_name_the_position_in_the_text() {
     let at = |call: Value| async {
         transform(call)
             .await
@@ -471,7 +471,7 @@ async fn details_say_where_in_the_text() {
 }
 
 #[tokio::test]
-async fn the_list_of_violations_ends_at_its_limit_and_says_so() {
+async fn a_truncated_list_of_violations_names_its_limit() {
     for (count, more) in [(VIOLATIONS_LIMIT, false), (VIOLATIONS_LIMIT + 1, true)] {
         let schema = json!({"schema": {"items": {"type": "string"}}});
         let call = input("validate", json!(vec![0; count]), schema);
@@ -483,7 +483,7 @@ async fn the_list_of_violations_ends_at_its_limit_and_says_so() {
 }
 
 #[tokio::test]
-async fn input_unlike_its_schema_is_refused_with_every_place() {
+async fn invalid_input_is_refused_with_all_violations() {
     let call = json!({
         "operation": "reverse",
         "path": 1,

@@ -1,6 +1,6 @@
-//! Both sides of every limit: what is just within works, one more is refused with its code.
+//! Both sides of every limit: a value at the limit works, one beyond it is refused with its code.
 
-use panpan_runtime::IN_A_ROW_LIMIT;
+use panpan_runtime::NESTED_SUBSCHEMAS_LIMIT;
 use serde_json::{Value, json};
 
 use super::super::document::{BYTES_LIMIT, DEPTH_LIMIT, ITEMS_LIMIT};
@@ -11,11 +11,11 @@ use super::{input, transform};
 async fn check(what: &str, call: Value, refused_with: Option<&str>) {
     let answer = transform(call).await;
     let code = answer.as_ref().err().map(|failure| failure.code().as_str());
-    let said = answer.as_ref().err().map(|failure| failure.message());
-    assert_eq!(code, refused_with, "{what}: {said:?}");
+    let message = answer.as_ref().err().map(|failure| failure.message());
+    assert_eq!(code, refused_with, "{what}: {message:?}");
 }
 
-/// Takes little of a list, so that what is tested is reading it.
+/// Extracts one item, so that only reading is tested.
 fn last(data: Value) -> Value {
     input("extract", data, json!({"path": "$[-1]"}))
 }
@@ -25,7 +25,7 @@ fn nested(depth: usize) -> String {
 }
 
 #[tokio::test]
-async fn a_document_is_so_large_so_deep_and_its_lists_so_long() {
+async fn the_size_the_depth_and_the_lists_of_a_document_are_limited() {
     // Two bytes each: the limit is in bytes, not in characters.
     let list = |bytes: usize| json!(["é".repeat((bytes - r#"["",0]"#.len()) / 2), 0]);
     let size = Some("ERR_JSON_SIZE_EXCEEDED");
@@ -47,7 +47,7 @@ async fn a_document_is_so_large_so_deep_and_its_lists_so_long() {
 }
 
 #[tokio::test]
-async fn what_is_merged_is_held_to_the_same_limits() {
+async fn merged_objects_have_the_same_limits() {
     let merge = |with: Value| input("merge", json!({}), json!({"merge_with": {"a": with}}));
     check("list", merge(json!(vec![0; ITEMS_LIMIT])), None).await;
     let size = Some("ERR_JSON_SIZE_EXCEEDED");
@@ -63,7 +63,7 @@ async fn what_is_merged_is_held_to_the_same_limits() {
 }
 
 #[tokio::test]
-async fn a_result_is_no_longer_and_no_larger_than_a_document_may_be() {
+async fn a_result_has_the_limits_of_a_document() {
     let size = Some("ERR_JSON_SIZE_EXCEEDED");
     let lists = |items: usize| json!([vec![0; ITEMS_LIMIT / 2], vec![0; items - ITEMS_LIMIT / 2]]);
     for (items, refused) in [(ITEMS_LIMIT, None), (ITEMS_LIMIT + 1, size)] {
@@ -76,7 +76,7 @@ async fn a_result_is_no_longer_and_no_larger_than_a_document_may_be() {
         let path = json!({"path": "$[*][*]"});
         check("extract", input("extract", lists(items), path), refused).await;
     }
-    // Selected twice, a text of half the limit is just too much: quotes, comma and brackets count.
+    // Selected twice, a text of half the limit exceeds it, because quotes, comma and brackets count.
     let text = |bytes: usize| json!(["a".repeat(bytes)]);
     let twice = |bytes: usize| input("extract", text(bytes), json!({"path": "$[0,0]"}));
     check("twice", twice(BYTES_LIMIT / 2 - 4), None).await;
@@ -84,7 +84,7 @@ async fn a_result_is_no_longer_and_no_larger_than_a_document_may_be() {
 }
 
 #[tokio::test]
-async fn a_path_is_so_long_and_nested_so_deep() {
+async fn the_length_and_the_nesting_of_a_path_are_limited() {
     let path = Some("ERR_JSON_PATH_INVALID");
     let long = |bytes: usize| json!({"path": format!("$..{}", "a".repeat(bytes - 3))});
     check(
@@ -120,7 +120,7 @@ async fn a_path_is_so_long_and_nested_so_deep() {
 }
 
 #[tokio::test]
-async fn a_path_that_multiplies_work_is_refused_on_large_data_only() {
+async fn an_expensive_path_is_refused_only_on_large_data() {
     let failed = Some("ERR_JSON_TRANSFORM_FAILED");
     let wide = |items: usize| json!(vec![json!({"a": 1}); items]);
     for (path, items, refused) in [
@@ -141,7 +141,7 @@ async fn a_path_that_multiplies_work_is_refused_on_large_data_only() {
 }
 
 #[tokio::test]
-async fn patterns_are_bounded_in_number_length_size_and_text() {
+async fn the_number_the_length_the_size_and_the_text_of_patterns_are_limited() {
     let path = Some("ERR_JSON_PATH_INVALID");
     let patterns = |count: usize| {
         let items: Vec<Value> = (0..count)
@@ -182,7 +182,7 @@ async fn patterns_are_bounded_in_number_length_size_and_text() {
 }
 
 #[tokio::test]
-async fn a_schema_is_so_large_so_nested_and_so_much_work() {
+async fn the_size_the_nesting_and_the_work_of_a_schema_are_limited() {
     let failed = Some("ERR_JSON_TRANSFORM_FAILED");
     let validate = |data: Value, schema: Value| input("validate", data, json!({"schema": schema}));
     let large = |bytes: usize| {
@@ -202,7 +202,7 @@ async fn a_schema_is_so_large_so_nested_and_so_much_work() {
     check("deep", validate(json!(1), deep(DEPTH_LIMIT)), None).await;
     check("deep", validate(json!(1), deep(DEPTH_LIMIT + 1)), depth).await;
 
-    // A chain of definitions, each of which is the next.
+    // A chain of definitions, each of which refers to the next.
     let chain = |length: usize| {
         let next = |it: usize| json!({"$ref": format!("#/$defs/{}", it + 1)});
         let mut all: serde_json::Map<String, Value> =
@@ -212,13 +212,18 @@ async fn a_schema_is_so_large_so_nested_and_so_much_work() {
     };
     check(
         "nested",
-        validate(json!(1), chain(IN_A_ROW_LIMIT - 1)),
+        validate(json!(1), chain(NESTED_SUBSCHEMAS_LIMIT - 1)),
         None,
     )
     .await;
-    check("nested", validate(json!(1), chain(IN_A_ROW_LIMIT)), failed).await;
+    check(
+        "nested",
+        validate(json!(1), chain(NESTED_SUBSCHEMAS_LIMIT)),
+        failed,
+    )
+    .await;
 
-    // Each level is looked at twice by the one around it.
+    // Each level applies the next one twice.
     let doubling = |levels: usize| {
         let twice = |it: usize| json!([{"$ref": format!("#/$defs/{it}")}, {"$ref": format!("#/$defs/{it}")}]);
         let all: serde_json::Map<String, Value> = (1..=levels)
@@ -232,7 +237,7 @@ async fn a_schema_is_so_large_so_nested_and_so_much_work() {
 }
 
 #[tokio::test]
-async fn a_recursive_schema_follows_the_data_and_is_refused_where_it_multiplies() {
+async fn a_recursive_schema_is_refused_only_if_its_work_multiplies() {
     let failed = Some("ERR_JSON_TRANSFORM_FAILED");
     let tree =
         |depth: usize| (0..depth).fold(json!({"v": 1}), |below, _| json!({"v": 1, "l": below}));
@@ -247,7 +252,7 @@ async fn a_recursive_schema_follows_the_data_and_is_refused_where_it_multiplies(
 }
 
 #[tokio::test]
-async fn of_large_data_that_does_not_fit_the_first_places_are_told() {
+async fn the_first_violations_of_large_data_are_listed() {
     // Each item is one step, and with its comma two bytes of text.
     let numbers = |count: usize| json!(vec![vec![0; 100]; count / 100]);
     let plain = json!({"items": {"items": {"type": "string"}}});

@@ -1,4 +1,4 @@
-//! Every code in every situation a call can be in, and the sentences that are given there.
+//! The actions for every code in every situation of a call.
 
 use panpan_failure::{NextMove, catalogue};
 
@@ -7,23 +7,27 @@ use super::*;
 const LIST: &str = "s/list";
 const SHOW: &str = "s/show";
 
-/// Every situation a call can be in.
+/// All situations of a call.
 fn situations() -> Vec<Situation<'static>> {
     let mut all = Vec::new();
-    for key in [Key::None, Key::Made("gateway-1"), Key::Stated("order-7")] {
+    for key in [
+        Key::None,
+        Key::Generated("gateway-1"),
+        Key::Caller("order-7"),
+    ] {
         for (is_read, is_harmless) in [(true, true), (false, true), (false, false)] {
             for honours_key in [true, false] {
                 for related in [Some(()), None] {
-                    for failed_in_a_row in [0, 1, 4] {
+                    for streak in [0, 1, 4] {
                         all.push(Situation {
                             key,
-                            is_kept: matches!(key, Key::Stated(_)),
+                            is_kept: matches!(key, Key::Caller(_)),
                             is_read,
                             is_harmless,
                             honours_key,
-                            failed_in_a_row,
+                            streak,
                             has_stated_delay: false,
-                            input_stands_in: None,
+                            input_argument: None,
                             shows_effect: related.map(|()| SHOW),
                             lists: related.map(|()| LIST),
                         });
@@ -35,16 +39,16 @@ fn situations() -> Vec<Situation<'static>> {
     all
 }
 
-/// What `stamp` and `keep` say about repeating in a situation.
+/// The repeat values that `stamp` and `record_keyed` set in a situation.
 fn repeats(situation: Situation<'_>) -> Vec<Repeat> {
-    let is_stated = matches!(situation.key, Key::Stated(_));
-    let allowed = situation.is_harmless || (situation.honours_key && is_stated);
-    let usual = match allowed {
+    let has_caller_key = matches!(situation.key, Key::Caller(_));
+    let allowed = situation.is_harmless || (situation.honours_key && has_caller_key);
+    let stamped = match allowed {
         true => Repeat::Allowed,
         false => Repeat::OnlyWithoutEffect,
     };
-    let mut repeats = vec![usual, Repeat::Refused];
-    if is_stated {
+    let mut repeats = vec![stamped, Repeat::Refused];
+    if has_caller_key {
         repeats.push(Repeat::Frozen);
     }
     repeats
@@ -98,9 +102,9 @@ fn check(failure: &Failure, situation: Situation<'_>) {
             Some(_) => says("Call s/show") && says("If it did not"),
             None => says("Find out") && says("If it did not"),
         };
-        let asks_the_service = says("Repeat the call with idempotency_key gateway-1");
-        assert!(looks || asks_the_service, "{context}");
-        assert!(!asks_the_service || situation.honours_key, "{context}");
+        let repeats_with_key = says("Repeat the call with idempotency_key gateway-1");
+        assert!(looks || repeats_with_key, "{context}");
+        assert!(!repeats_with_key || situation.honours_key, "{context}");
         let next = failure.next_moves();
         assert_eq!(next[0], NextMove::CheckOutcome, "{context}");
         if !may_pass(failure) || failure.repeat() == Some(Repeat::Refused) {
@@ -112,7 +116,7 @@ fn check(failure: &Failure, situation: Situation<'_>) {
     }
     let names_key = says("order-7") || says("same idempotency_key");
     assert!(
-        matches!(situation.key, Key::Stated(_)) || !names_key || is_about_keys,
+        matches!(situation.key, Key::Caller(_)) || !names_key || is_about_keys,
         "{context}"
     );
     if failure.repeat() == Some(Repeat::Frozen) && failure.effect() != Effect::Applied {
@@ -131,7 +135,7 @@ fn check(failure: &Failure, situation: Situation<'_>) {
 }
 
 #[test]
-fn every_sentence_can_be_followed_in_every_situation() {
+fn every_action_can_be_followed_in_every_situation() {
     for kind in kinds() {
         for situation in situations() {
             let effects = match situation.is_read {
@@ -153,9 +157,9 @@ fn every_sentence_can_be_followed_in_every_situation() {
     }
 }
 
-/// A panpan behind this one advised its caller, which is this panpan.
+/// The actions of an upstream panpan were for this gateway, and are replaced.
 #[test]
-fn advice_is_recognised_and_given_anew() {
+fn actions_of_another_panpan_are_replaced() {
     for kind in kinds() {
         for situation in situations() {
             for repeat in repeats(situation) {
@@ -171,16 +175,16 @@ fn advice_is_recognised_and_given_anew() {
     }
 }
 
-fn of_a_write(key: Key<'static>) -> Situation<'static> {
+fn write_with(key: Key<'static>) -> Situation<'static> {
     Situation {
         key,
         is_kept: false,
         is_read: false,
         is_harmless: false,
         honours_key: false,
-        failed_in_a_row: 0,
+        streak: 0,
         has_stated_delay: false,
-        input_stands_in: None,
+        input_argument: None,
         shows_effect: Some(SHOW),
         lists: Some(LIST),
     }
@@ -193,28 +197,28 @@ fn actions(failure: Failure, situation: Situation<'_>) -> Vec<String> {
 }
 
 #[test]
-fn what_its_author_wrote_stays_and_what_is_missing_is_added() {
-    let said = "Ask the warehouse";
+fn authored_actions_are_kept_and_missing_ones_are_added() {
+    let authored = "Ask the warehouse";
     let failure = Failure::new(Kind::of("HTTP_500").unwrap())
-        .with_actions([said])
+        .with_actions([authored])
         .with_effect(Effect::Unknown)
         .with_repeat(Repeat::OnlyWithoutEffect);
-    let found = actions(failure, of_a_write(Key::None));
+    let found = actions(failure, write_with(Key::None));
     let expected = [
         "Call s/show to see whether this call took effect before doing anything else",
         "If it did not, make the call again",
-        said,
+        authored,
     ];
     assert_eq!(found, expected);
 }
 
 #[test]
-fn something_that_is_not_there_is_looked_for_in_the_list_and_never_replaced_by_a_write() {
+fn a_missing_item_is_listed_by_a_read_and_never_replaced_by_a_write() {
     let failure = || {
         Failure::new(Kind::of("HTTP_404").unwrap())
             .with_upstream(panpan_failure::Upstream::status(404))
     };
-    let write = of_a_write(Key::None);
+    let write = write_with(Key::None);
     let read = Situation {
         is_read: true,
         is_harmless: true,
@@ -227,12 +231,12 @@ fn something_that_is_not_there_is_looked_for_in_the_list_and_never_replaced_by_a
     assert_eq!(
         actions(failure(), write),
         [
-            "Call s/list to see whether what the input names is spelled right; do not change \
-             another one in its place"
+            "Call s/list to see whether the item named in the input exists and is spelled correctly; \
+             do not change another item instead"
         ]
     );
-    // A delete whose first attempt was cut finds nothing the second time.
-    let after_a_cut = failure()
+    // A delete whose first attempt lost its connection finds nothing the second time.
+    let after_lost_connection = failure()
         .with_effect(Effect::Unknown)
         .with_repeat(Repeat::Allowed);
     let delete = Situation {
@@ -240,20 +244,20 @@ fn something_that_is_not_there_is_looked_for_in_the_list_and_never_replaced_by_a
         ..write
     };
     assert_eq!(
-        actions(after_a_cut, delete)[0],
+        actions(after_lost_connection, delete)[0],
         "Call s/show to see whether this call took effect before doing anything else"
     );
 }
 
 #[test]
-fn another_key_is_asked_for_where_the_key_keeps_what_was_put_right() {
+fn a_kept_failure_needs_another_key_after_its_cause_is_fixed() {
     let situation = Situation {
         is_kept: true,
-        ..of_a_write(Key::Stated("order-7"))
+        ..write_with(Key::Caller("order-7"))
     };
     for (code, when) in [
-        ("HTTP_401", "Once that is put right"),
-        ("HTTP_422", "Should the same input be right later"),
+        ("HTTP_401", "Once that is fixed"),
+        ("HTTP_422", "If the same input becomes valid later"),
     ] {
         let found = actions(Failure::new(Kind::of(code).unwrap()), situation);
         let last = found.last().unwrap();
@@ -265,17 +269,17 @@ fn another_key_is_asked_for_where_the_key_keeps_what_was_put_right() {
 }
 
 #[test]
-fn work_that_nobody_waits_for_any_more_may_still_be_done() {
+fn a_service_that_did_not_respond_may_still_be_working() {
     for (code, status, again) in [
         (
             "ERR_OUTCOME_UNKNOWN",
             None,
-            "If it did not, nor a minute later, make the call again",
+            "If it did not, and still has not a minute later, make the call again",
         ),
         (
             "HTTP_504",
             Some(504),
-            "If it did not, nor a minute later, make the call again",
+            "If it did not, and still has not a minute later, make the call again",
         ),
         ("HTTP_500", Some(500), "If it did not, make the call again"),
         ("HTTP_500", None, "If it did not, make the call again"),
@@ -287,63 +291,65 @@ fn work_that_nobody_waits_for_any_more_may_still_be_done() {
             Some(status) => failure.with_upstream(panpan_failure::Upstream::status(status)),
             None => failure,
         };
-        assert_eq!(actions(failure, of_a_write(Key::None))[1], again, "{code}");
+        assert_eq!(actions(failure, write_with(Key::None))[1], again, "{code}");
     }
 }
 
 #[test]
-fn what_exists_already_is_looked_at_before_another_one_is_made() {
+fn an_existing_item_is_looked_at_before_another_one_is_created() {
     let failure =
         || Failure::new(Kind::of("HTTP_400").unwrap()).with_message("Order already exists: o-1");
-    let write = of_a_write(Key::None);
-    assert!(actions(failure(), write)[0].contains("call s/show to see it before anything else"));
+    let write = write_with(Key::None);
+    assert!(
+        actions(failure(), write)[0].contains("call s/show to see it before doing anything else")
+    );
     let read = Situation {
         is_read: true,
         is_harmless: true,
         ..write
     };
-    assert!(!actions(failure(), read)[0].contains("exist already"));
+    assert!(!actions(failure(), read)[0].contains("already exist"));
 }
 
 #[test]
-fn a_change_of_something_missing_is_never_sent_elsewhere_whatever_says_that_it_is_missing() {
+fn a_change_of_a_missing_item_is_never_redirected_to_another_item() {
     for code in ["ARTIFACT_NOT_FOUND", "ERR_HTTP_404_NOT_FOUND", "HTTP_410"] {
         for lists in [Some(LIST), None] {
             let situation = Situation {
                 lists,
-                ..of_a_write(Key::None)
+                ..write_with(Key::None)
             };
             let found = actions(Failure::new(Kind::of(code).unwrap()), situation);
-            assert!(found[0].contains("do not change another one"), "{found:?}");
+            assert!(found[0].contains("do not change another item"), "{found:?}");
         }
     }
 }
 
 #[test]
-fn an_invitation_to_repeat_what_must_not_be_repeated_is_left_out() {
+fn an_action_that_invites_a_forbidden_repeat_is_removed() {
     let failure = Failure::new(Kind::of("HTTP_500").unwrap())
         .with_actions(["Retry the request", "Tell the warehouse"])
         .with_effect(Effect::Unknown)
         .with_repeat(Repeat::OnlyWithoutEffect);
-    let found = actions(failure, of_a_write(Key::None));
+    let found = actions(failure, write_with(Key::None));
     assert_eq!(found.last().unwrap(), "Tell the warehouse");
     assert!(!found.iter().any(|it| it.contains("Retry")), "{found:?}");
 }
 
 #[test]
-fn the_wait_grows_with_every_call_that_fails_in_a_row() {
+fn the_delay_grows_with_every_failure_in_a_row() {
     let failure = Failure::new(Kind::of("HTTP_503").unwrap())
         .with_effect(Effect::None)
         .with_repeat(Repeat::Allowed)
         .redacted();
-    let waits = [0, 1, 2, 3, 20].map(|failed_in_a_row| {
+    let waits = [0, 1, 2, 3, 20].map(|streak| {
         let situation = Situation {
-            failed_in_a_row,
-            ..of_a_write(Key::None)
+            streak,
+            ..write_with(Key::None)
         };
         recovery(&failure, Recovery::default(), situation).retry_after_ms
     });
-    let usual = failure.kind().default_retry_after_ms().unwrap();
-    assert!(waits[0] == Some(usual) && waits.is_sorted(), "{waits:?}");
-    assert_eq!(waits[4], Some(WAIT_MS_MAX.max(usual)));
+    let default = failure.kind().default_retry_after_ms().unwrap();
+    assert!(waits[0] == Some(default) && waits.is_sorted(), "{waits:?}");
+    assert_eq!(waits[4], Some(WAIT_MS_MAX.max(default)));
 }

@@ -1,4 +1,4 @@
-//! Which calls an open circuit refuses, and what they are told.
+//! Which calls an open circuit refuses, and their failures.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -6,12 +6,12 @@ use panpan_contract::retry::RetryPolicy;
 use panpan_failure::Upstream as Answered;
 
 use super::*;
-use crate::retry::{CircuitLevel, CircuitRule, CircuitState, Upstream};
+use crate::retry::{CircuitLevel, CircuitRule, CircuitState, UpstreamHealth};
 
-/// So long after a failed call that the next one has its retries again.
+/// Long enough after a failed call that the next one is retried again.
 const PAUSE_MS: u64 = 31_000;
 
-/// What an operation does when it fails.
+/// How an operation fails.
 #[derive(Clone, Copy, Debug)]
 enum Fault {
     ServerError,
@@ -35,7 +35,7 @@ impl Fault {
         }
     }
 
-    /// What a caller sees of it.
+    /// The code that a caller gets.
     fn code(self) -> &'static str {
         match self {
             Self::ServerError => "HTTP_500",
@@ -66,9 +66,9 @@ fn operation(name: &str, op_type: OperationType) -> OperationSpec {
     OperationSpec::new(name.parse().unwrap(), op_type)
 }
 
-/// Fifty operations of one service, of which the seventh fails.
+/// Fifty operations of one service; number 7 fails.
 fn fifty(fault: Fault) -> Fixture {
-    let upstream = Arc::new(Upstream::named("svc").at_host("svc.example"));
+    let upstream = Arc::new(UpstreamHealth::named("svc").at_host("svc.example"));
     let mut builder = Registry::builder();
     for number in 0..50 {
         let name = format!("svc/op{number}");
@@ -84,7 +84,7 @@ fn fifty(fault: Fault) -> Fixture {
     Fixture::over(builder, Settings::default())
 }
 
-/// Numbers that look random and are the same every time.
+/// A deterministic pseudo-random generator.
 fn numbers() -> impl FnMut(u64) -> u64 {
     let mut state: u64 = 42;
     move |below| {
@@ -95,13 +95,13 @@ fn numbers() -> impl FnMut(u64) -> u64 {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_failing_operation_of_fifty_keeps_no_other_from_working() {
+async fn one_failing_operation_does_not_block_the_other_forty_nine() {
     for fault in Fault::ALL {
         let fixture = fifty(fault);
         let mut number = numbers();
         let (mut refused, mut failed) = (0, 0);
         for _ in 0..3000 {
-            // Every third call is of the failing one; bursts and pauses of all lengths in between.
+            // Every third call is of the failing operation, with bursts and pauses in between.
             let name = match number(3) {
                 0 => "svc/op7".to_owned(),
                 _ => format!("svc/op{}", number(50)),
@@ -126,7 +126,7 @@ async fn one_failing_operation_of_fifty_keeps_no_other_from_working() {
         }
         assert!(refused > 20, "{fault:?}: {refused} refused");
         assert!(failed > 20, "{fault:?}: {failed} failed");
-        // Who asks once, after a pause, sees what is wrong.
+        // A single call after a pause gets the real failure.
         for _ in 0..20 {
             fixture.dispatcher.ports().clock.sleep(30_000).await;
             let failure = fixture.call("svc/op7", json!({})).await.unwrap_err();
@@ -136,8 +136,8 @@ async fn one_failing_operation_of_fifty_keeps_no_other_from_working() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_host_that_cannot_be_connected_to_is_refused_for_all_its_operations() {
-    let upstream = Arc::new(Upstream::named("svc"));
+async fn all_operations_of_an_unreachable_host_are_refused() {
+    let upstream = Arc::new(UpstreamHealth::named("svc"));
     let mut builder = Registry::builder();
     for name in ["svc/a", "svc/b"] {
         let handler = failing(Failure::new(codes::ERR_CONNECTION_REFUSED));
@@ -163,14 +163,14 @@ async fn a_host_that_cannot_be_connected_to_is_refused_for_all_its_operations() 
     assert!(details.get("operation").is_none());
     assert_eq!(
         failure.message(),
-        "circuit open for svc after 5 calls that could not connect; next attempt in 2 s; it failed \
-         last with ERR_CONNECTION_REFUSED: Connection refused"
+        "circuit open for svc after 5 calls that could not connect; next attempt in 2 s; last \
+         failure ERR_CONNECTION_REFUSED: Connection refused"
     );
 }
 
-/// An operation that fails as its handler says, behind a service.
+/// An operation of a service with this handler.
 fn behind(handler: impl Handler) -> Fixture {
-    let upstream = Arc::new(Upstream::named("svc"));
+    let upstream = Arc::new(UpstreamHealth::named("svc"));
     let registration = Registration::new(query(), handler).behind(upstream);
     Fixture::over(Registry::builder().add(registration), Settings::default())
 }
@@ -184,7 +184,7 @@ async fn open(fixture: &Fixture) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_open_circuit_says_which_it_is_for_how_long_and_what_failed() {
+async fn a_refusal_names_the_circuit_the_delay_and_the_last_failure() {
     let failure = Failure::new(codes::ERR_HTTP_500_SERVER_ERROR).with_message("disk full");
     let fixture = behind(failing(failure));
     for _ in 0..4 {
@@ -203,7 +203,7 @@ async fn an_open_circuit_says_which_it_is_for_how_long_and_what_failed() {
     assert_eq!(refused.recovery().retry_after_ms, Some(1500));
     assert_eq!(
         refused.message(),
-        "circuit open for test/run after 5 failed calls; next attempt in 2 s; it failed last with \
+        "circuit open for test/run after 5 failed calls; next attempt in 2 s; last failure \
          ERR_HTTP_500_SERVER_ERROR: disk full"
     );
     let details = Value::Object(refused.details().unwrap().clone());
@@ -225,14 +225,14 @@ async fn an_open_circuit_says_which_it_is_for_how_long_and_what_failed() {
     let retry_after_ms = 1500;
     assert_eq!(open[0].state, CircuitState::Open { retry_after_ms });
     assert_eq!(fixture.dispatcher.open_circuits(|_| false), []);
-    // The time that was told is the true one.
+    // The stated delay is right.
     fixture.dispatcher.ports().clock.sleep(1500).await;
     let real = fixture.fails(json!({})).await;
     assert_eq!(real.code().as_str(), "ERR_HTTP_500_SERVER_ERROR");
 }
 
 #[tokio::test(start_paused = true)]
-async fn another_caller_learns_the_code_of_what_failed_and_not_its_words() {
+async fn another_caller_gets_the_code_of_the_last_failure_but_not_its_message() {
     let failure = Failure::new(codes::ERR_HTTP_500_SERVER_ERROR);
     let fixture = behind(failing(failure.with_message("no ledger for account 17")));
     let call = |caller: &str| CallRequest {
@@ -243,13 +243,13 @@ async fn another_caller_learns_the_code_of_what_failed_and_not_its_words() {
         fixture.dispatcher.dispatch(call("ann")).await;
         fixture.dispatcher.ports().clock.sleep(pause_ms).await;
     }
-    for (caller, words) in [("ann", true), ("bob", false)] {
+    for (caller, shows_message) in [("ann", true), ("bob", false)] {
         let answer = fixture.dispatcher.dispatch(call(caller)).await;
         let failure = answer.into_value().unwrap_err();
         let cause = &failure.causes()[0];
         let code = cause.code.as_ref().unwrap().as_str();
         assert_eq!(code, "ERR_HTTP_500_SERVER_ERROR", "{caller}");
-        assert_eq!(cause.message.contains("17"), words, "{caller}");
+        assert_eq!(cause.message.contains("17"), shows_message, "{caller}");
     }
 }
 
@@ -267,14 +267,14 @@ async fn the_retries_of_a_call_count_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_circuit_that_opens_between_two_attempts_hides_no_failure() {
+async fn a_circuit_that_opens_between_two_attempts_does_not_hide_the_failure() {
     let failure = Failure::new(codes::ERR_HTTP_500_SERVER_ERROR).with_message("disk full");
     let fixture = behind(failing(failure));
     for _ in 0..4 {
         fixture.fails(json!({})).await;
         fixture.dispatcher.ports().clock.sleep(PAUSE_MS).await;
     }
-    // Both fail; the first to end opens the circuit while the other waits for its next attempt.
+    // Both fail; the first one opens the circuit while the other waits for its retry.
     let late = async {
         fixture.dispatcher.ports().clock.sleep(400).await;
         fixture.fails(json!({})).await
@@ -291,17 +291,17 @@ async fn a_circuit_that_opens_between_two_attempts_hides_no_failure() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_service_that_is_well_again_is_noticed_by_the_first_trial() {
+async fn the_first_successful_trial_closes_the_circuit() {
     let calls = Arc::new(AtomicU32::new(0));
     let counted = calls.clone();
     let handler = move |_: Context, _: Arc<Value>| {
-        let is_well = counted.fetch_add(1, Ordering::Relaxed) >= 5;
-        std::future::ready(match is_well {
-            true => Ok(json!("well")),
+        let works = counted.fetch_add(1, Ordering::Relaxed) >= 5;
+        std::future::ready(match works {
+            true => Ok(json!("works")),
             false => Err(Failure::new(codes::ERR_HTTP_503_UNAVAILABLE)),
         })
     };
-    let upstream = Arc::new(Upstream::named("svc"));
+    let upstream = Arc::new(UpstreamHealth::named("svc"));
     let mut once = query();
     once.retry = Some(RetryPolicy::NEVER);
     let registration = Registration::new(once, handler).behind(upstream);
@@ -309,7 +309,7 @@ async fn a_service_that_is_well_again_is_noticed_by_the_first_trial() {
     open(&fixture).await;
     assert_eq!(
         fixture.call("test/run", json!({})).await.unwrap(),
-        json!("well")
+        json!("works")
     );
     assert_eq!(fixture.dispatcher.open_circuits(|_| true), []);
     assert_eq!(calls.load(Ordering::Relaxed), 6);
@@ -317,7 +317,7 @@ async fn a_service_that_is_well_again_is_noticed_by_the_first_trial() {
 
 #[tokio::test(start_paused = true)]
 async fn a_circuit_that_is_off_never_refuses() {
-    let upstream = Arc::new(Upstream::named("svc"));
+    let upstream = Arc::new(UpstreamHealth::named("svc"));
     let mut off = query();
     off.circuit = Some(CircuitRule::Off);
     let handler = failing(Failure::new(codes::ERR_HTTP_500_SERVER_ERROR));
@@ -330,7 +330,7 @@ async fn a_circuit_that_is_off_never_refuses() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_caller_that_leaves_has_its_failed_attempts_counted() {
+async fn failed_attempts_of_a_caller_that_leaves_are_counted() {
     let fixture = behind(failing(Failure::new(codes::ERR_HTTP_500_SERVER_ERROR)));
     for _ in 0..5 {
         let clock = &fixture.dispatcher.ports().clock;
@@ -344,9 +344,9 @@ async fn a_caller_that_leaves_has_its_failed_attempts_counted() {
     assert_eq!(fixture.dispatcher.open_circuits(|_| true).len(), 1);
 }
 
-/// Retries multiply what a service in trouble is asked, so only the first of several failing calls has them.
+/// Retries multiply the load on a failing service, so only the first of several failing calls is retried.
 #[tokio::test(start_paused = true)]
-async fn an_operation_that_keeps_failing_is_attempted_once_a_call() {
+async fn an_operation_that_keeps_failing_gets_one_attempt_per_call() {
     let attempts = Arc::new(AtomicU32::new(0));
     let seen = attempts.clone();
     let run = move |_: Context, input: Arc<Value>| {
@@ -361,20 +361,20 @@ async fn an_operation_that_keeps_failing_is_attempted_once_a_call() {
         }
     };
     let registration = Registration::new(operation("svc/read", OperationType::Query), run);
-    let registration = registration.behind(Arc::new(Upstream::named("svc")));
+    let registration = registration.behind(Arc::new(UpstreamHealth::named("svc")));
     let fixture = Fixture::over(Registry::builder().add(registration), Settings::default());
-    let made = async |works: bool| {
+    let attempts_of = async |works: bool| {
         let _ = fixture.call("svc/read", json!({"works": works})).await;
         attempts.swap(0, Ordering::Relaxed)
     };
-    assert_eq!(made(false).await, 4);
-    assert_eq!(made(false).await, 1);
-    assert_eq!(made(true).await, 1);
-    assert_eq!(made(false).await, 4);
+    assert_eq!(attempts_of(false).await, 4);
+    assert_eq!(attempts_of(false).await, 1);
+    assert_eq!(attempts_of(true).await, 1);
+    assert_eq!(attempts_of(false).await, 4);
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_short_time_of_one_caller_opens_no_circuit_and_is_named() {
+async fn a_short_timeout_of_the_caller_opens_no_circuit_and_is_named_in_the_action() {
     let slow = |context: Context, _: Arc<Value>| async move {
         context.sleep(100).await;
         Ok::<_, Failure>(json!("done"))

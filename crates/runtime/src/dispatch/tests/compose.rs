@@ -1,4 +1,4 @@
-//! Operations that call operations: with what authority, how far, and for how long.
+//! Operations that call operations: their authority, their reach and their deadline.
 
 use super::*;
 use crate::credentials::Credentials;
@@ -18,7 +18,7 @@ fn named(text: &str) -> OperationSpec {
     OperationSpec::new(name(text), OperationType::Query)
 }
 
-/// Calls whatever its input says and gives back the code it failed with.
+/// Calls the operation that its input names, and returns the output or the code of the failure.
 async fn relay(context: Context, input: Arc<Value>) -> Result<Value, Failure> {
     let callee = input["callee"].as_str().unwrap_or_default();
     match context.call(callee, json!({"from": "relay"})).await {
@@ -46,7 +46,7 @@ fn fixture(authority: Option<Identity>) -> Fixture {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_operation_reaches_what_it_was_registered_to_call_with_its_own_authority() {
+async fn an_operation_calls_only_registered_operations_with_its_own_authority() {
     let trusted = Identity::new("relay").with_scope("files");
     let reached = json!({"from": "relay"});
     for (authority, callee, expected) in [
@@ -69,7 +69,7 @@ async fn an_operation_reaches_what_it_was_registered_to_call_with_its_own_author
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_authority_of_the_caller_is_not_handed_on() {
+async fn the_authority_of_the_caller_is_not_passed_on() {
     let request = CallRequest {
         caller: Some(Arc::new(Identity::new("ann").with_scope("files"))),
         ..CallRequest::from_wire("test/relay", json!({"callee": "test/restricted"}))
@@ -79,7 +79,7 @@ async fn the_authority_of_the_caller_is_not_handed_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_authority_of_an_operation_is_nobody_who_calls() {
+async fn the_authority_of_an_operation_is_not_a_direct_caller() {
     async fn who(context: Context, _: Arc<Value>) -> Result<Value, Failure> {
         let id = |caller: Option<&Identity>| caller.map(|caller| caller.id.clone());
         Ok(json!([id(context.caller()), id(context.direct_caller())]))
@@ -105,7 +105,7 @@ async fn the_authority_of_an_operation_is_nobody_who_calls() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_what_the_caller_may_call_is_shown() {
+async fn callable_operations_depend_on_the_caller() {
     let fixture = fixture(None);
     let names = |caller: Option<&Identity>| -> Vec<String> {
         let callable = fixture.dispatcher.callable(caller).into_iter();
@@ -120,14 +120,14 @@ async fn only_what_the_caller_may_call_is_shown() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_called_operation_ends_when_its_caller_does() {
+async fn a_nested_call_ends_when_the_outer_call_does() {
     let stopped = Arc::new(Mutex::new(Vec::new()));
     let watch = {
         let stopped = stopped.clone();
         move |context: Context, _: Arc<Value>| {
             let (stopped, remaining) = (stopped.clone(), context.remaining_ms());
             async move {
-                // Work beside the handler is told; the handler itself is dropped.
+                // Background work gets the cancellation; the handler itself is dropped.
                 let token = context.cancellation().clone();
                 tokio::spawn(async move {
                     token.cancelled().await;
@@ -162,14 +162,14 @@ async fn a_called_operation_ends_when_its_caller_does() {
         "ERR_CANCELLED"
     );
     tokio::task::yield_now().await;
-    // It had what was left of its caller's time.
+    // It had the rest of the timeout of the outer call.
     assert_eq!(*stopped.lock().unwrap(), [600]);
 }
 
 #[derive(Debug, Default)]
-struct Heard(Mutex<Vec<Progress>>);
+struct Reports(Mutex<Vec<Progress>>);
 
-impl crate::handler::ReportProgress for Heard {
+impl crate::handler::ReportProgress for Reports {
     fn report(&self, progress: Progress) {
         self.0.lock().unwrap().push(progress);
     }
@@ -178,7 +178,7 @@ impl crate::handler::ReportProgress for Heard {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handler_reports_progress_without_secrets_and_has_credentials_of_its_own() {
+async fn progress_messages_are_redacted_and_handlers_have_their_own_credentials() {
     let run = |context: Context, _: Arc<Value>| async move {
         let secret = context.credentials().get("api").unwrap().expose().clone();
         context.report(Progress {
@@ -192,15 +192,15 @@ async fn a_handler_reports_progress_without_secrets_and_has_credentials_of_its_o
     let registration =
         Registration::new(query(), run).with_credentials(Credentials::from_iter([("api", secret)]));
     let fixture = Fixture::over(Registry::builder().add(registration), Settings::default());
-    let heard = Arc::new(Heard::default());
+    let reports = Arc::new(Reports::default());
     let request = CallRequest {
-        progress: Some(heard.clone()),
+        progress: Some(reports.clone()),
         ..CallRequest::from_wire("test/run", json!({}))
     };
     let answer = fixture.dispatcher.dispatch(request).await;
     assert_eq!(answer.into_value().unwrap(), json!(19));
-    let heard = heard.0.lock().unwrap();
-    let message = heard[0].message.as_ref().unwrap();
+    let reports = reports.0.lock().unwrap();
+    let message = reports[0].message.as_ref().unwrap();
     assert!(
         message.contains("[REDACTED]") && !message.contains("51H8"),
         "{message}"
@@ -225,8 +225,8 @@ async fn operations_can_be_replaced_while_a_call_runs() {
     let (old, new) = tokio::join!(fixture.dispatcher.dispatch(request()), replacing);
     assert_eq!(old.into_value().unwrap(), json!("old"));
     assert_eq!(new.unwrap(), json!("new"));
-    // Neither is forgotten when calls are counted.
-    fixture.dispatcher.tend().await.unwrap();
+    // Both calls are counted.
+    fixture.dispatcher.maintain().await.unwrap();
     let counts = fixture
         .dispatcher
         .ports()
@@ -243,7 +243,7 @@ fn mutation(text: &str) -> OperationSpec {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_called_operation_did_is_part_of_the_effect() {
+async fn the_effect_of_a_nested_call_is_part_of_the_effect() {
     let harmless = {
         let mut spec = mutation("test/charge");
         spec.idempotency.idempotent = true;
@@ -266,14 +266,14 @@ async fn what_a_called_operation_did_is_part_of_the_effect() {
         let failure = fixture.call("test/order", json!({})).await.unwrap_err();
         assert_eq!(failure.code().as_str(), "ERR_HTTP_429_RATE_LIMITED");
         assert_eq!(failure.effect(), effect);
-        // What may have been charged is not charged again.
+        // A charge that may have happened is not retried.
         let attempts = fixture.store.recordings()[0].steps.len();
         assert_eq!(attempts, if effect == Effect::None { 3 } else { 1 });
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn operations_that_call_each_other_in_a_circle_are_stopped() {
+async fn operations_that_call_each_other_in_a_cycle_are_stopped() {
     let again = |context: Context, _: Arc<Value>| async move {
         match context.call("test/run", json!({})).await {
             Ok(depth) => Ok::<_, Failure>(json!(depth.as_u64().unwrap_or_default() + 1)),
@@ -283,14 +283,14 @@ async fn operations_that_call_each_other_in_a_circle_are_stopped() {
             }
         }
     };
-    let circle = Registration::new(query(), again).calling([name("test/run")]);
-    let fixture = Fixture::over(Registry::builder().add(circle), Settings::default());
+    let recursive = Registration::new(query(), again).calling([name("test/run")]);
+    let fixture = Fixture::over(Registry::builder().add(recursive), Settings::default());
     let depth = fixture.call("test/run", json!({})).await.unwrap();
     assert_eq!(depth, json!(CALL_DEPTH_LIMIT));
 }
 
 #[test]
-fn what_another_operation_failed_with_is_what_handlers_and_reconcilers_may_fail_with() {
+fn handlers_and_reconcilers_may_return_the_failure_of_a_nested_call() {
     fn handles(_: impl Handler) {}
     fn reconciles(_: impl Reconcile) {}
     handles(|context: Context, input: Arc<Value>| async move { context.call("a/b", input).await });

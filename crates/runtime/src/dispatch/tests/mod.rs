@@ -1,5 +1,4 @@
-//! The whole way through the fixture for calls without a key, in paused time. Keys are tested where the
-//! stores are.
+//! Calls without a key through all stages, in paused time. Calls with a key are tested in the store crate.
 
 use std::sync::Mutex;
 
@@ -11,10 +10,10 @@ use panpan_failure::{
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-mod asking;
 mod circuits;
 mod compose;
 mod patience;
+mod questions;
 mod retry;
 mod secrets;
 mod services;
@@ -27,11 +26,11 @@ use crate::identity::Identity;
 use crate::ports::Outcomes as _;
 use crate::registry::{Builder, Registration};
 use crate::settings::Record;
-use crate::testing::{Forgetful, Notes, TestClock, TestPorts};
+use crate::testing::{Notes, RecordingStore, TestClock, TestPorts};
 
 struct Fixture {
     dispatcher: Dispatcher,
-    store: Arc<Forgetful>,
+    store: Arc<RecordingStore>,
     notes: Arc<Notes>,
 }
 
@@ -44,7 +43,7 @@ impl Fixture {
     }
 
     fn over(builder: Builder, settings: Settings) -> Self {
-        let store = Arc::new(Forgetful::default());
+        let store = Arc::new(RecordingStore::default());
         let TestPorts { ports, notes } =
             TestPorts::around(store.clone(), Arc::new(TestClock::start()));
         let registry = builder.build().unwrap();
@@ -103,7 +102,7 @@ fn original_code(failure: &Failure) -> Option<&str> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_good_call_gives_the_output_and_records_nothing() {
+async fn a_successful_call_returns_the_output_and_is_not_recorded() {
     let fixture = Fixture::of(query(), echo);
     assert_eq!(
         fixture.call("/test/run", json!({"a": 1})).await.unwrap(),
@@ -113,7 +112,7 @@ async fn a_good_call_gives_the_output_and_records_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_unknown_operation_is_not_found_and_the_nearest_is_named() {
+async fn the_failure_of_an_unknown_operation_names_the_nearest_one() {
     let fixture = Fixture::of(query(), echo);
     let failure = fixture.call("test/rum", json!({})).await.unwrap_err();
     assert_eq!(failure.code().as_str(), "NOT_FOUND");
@@ -122,7 +121,7 @@ async fn an_unknown_operation_is_not_found_and_the_nearest_is_named() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_internal_operation_does_not_exist_from_outside() {
+async fn an_internal_operation_looks_unknown_to_clients() {
     let mut hidden = query();
     hidden.visibility = Visibility::Internal;
     let fixture = Fixture::of(hidden, echo);
@@ -138,7 +137,7 @@ async fn an_internal_operation_does_not_exist_from_outside() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_anyone_can_send_is_counted_and_not_recorded() {
+async fn calls_that_anyone_can_make_up_are_counted_but_not_recorded() {
     let mut restricted = query();
     restricted.access_control.required_scopes = vec!["files:read".to_owned()];
     restricted.input_schema = json!({"type": "object"});
@@ -167,13 +166,13 @@ async fn what_anyone_can_send_is_counted_and_not_recorded() {
         let recorded = fixture.store.recordings().len() - before;
         assert_eq!(recorded == 1, is_recorded, "{name} {code}");
     }
-    let _ = fixture.dispatcher.tend().await;
+    let _ = fixture.dispatcher.maintain().await;
     let counted = fixture.store.counts(Timestamp::MIN).await.unwrap();
     assert_eq!(counted.iter().map(|it| it.calls).sum::<u64>(), 5);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_restricted_operation_is_forbidden_while_nobody_has_an_identity() {
+async fn a_restricted_operation_is_forbidden_without_an_identity() {
     let mut restricted = query();
     restricted.access_control.required_scopes = vec!["files:read".to_owned()];
     let failure = Fixture::of(restricted, echo).fails(json!({})).await;
@@ -185,21 +184,21 @@ async fn a_restricted_operation_is_forbidden_while_nobody_has_an_identity() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refusal_names_what_the_caller_lacks() {
+async fn a_refusal_names_the_access_that_the_caller_lacks() {
     let mut restricted = query();
     restricted.access_control.required_scopes = vec!["a".to_owned()];
     restricted.access_control.required_scopes_any = Some(vec!["b".to_owned(), "c".to_owned()]);
     restricted.access_control.resource_type = Some("file".to_owned());
     restricted.access_control.resource_action = Some("read".to_owned());
     let fixture = Fixture::of(restricted, echo);
-    let nobody = Identity::new("ann");
-    let scoped = nobody.clone().with_scope("a");
+    let bare = Identity::new("ann");
+    let scoped = bare.clone().with_scope("a");
     let any = scoped.clone().with_scope("c");
     let writing = any.clone().with_resource("file", "write");
     let reading = any.clone().with_resource("file", "read");
     for (caller, lacks) in [
         (None, Some("needs an identity")),
-        (Some(nobody), Some("needs the scope a")),
+        (Some(bare), Some("needs the scope a")),
         (Some(scoped), Some("one of the scopes b, c")),
         (Some(any), Some("a grant for read on file")),
         (Some(writing), Some("a grant for read on file")),
@@ -223,7 +222,7 @@ async fn a_refusal_names_what_the_caller_lacks() {
 }
 
 #[tokio::test]
-async fn an_object_that_takes_no_members_says_so() {
+async fn the_action_names_an_object_that_allows_no_members() {
     let mut strict = query();
     strict.input_schema = json!({"properties": {"body": {"additionalProperties": false}}});
     let echo = |_: Context, input: Arc<Value>| async { Ok::<_, Failure>(input) };
@@ -236,7 +235,7 @@ async fn an_object_that_takes_no_members_says_so() {
 }
 
 #[tokio::test]
-async fn a_member_whose_name_is_too_long_to_show_is_not_mistaken_for_what_it_is_in() {
+async fn a_member_with_a_very_long_name_is_reported_at_its_parent() {
     let long = "x".repeat(5000);
     let required = json!({"type": "object", "required": [long]});
     let closed = json!({"properties": {"a": {}}, "additionalProperties": false});
@@ -252,7 +251,7 @@ async fn a_member_whose_name_is_too_long_to_show_is_not_mistaken_for_what_it_is_
 }
 
 #[tokio::test(start_paused = true)]
-async fn unfit_input_never_reaches_the_handler_and_every_place_is_named() {
+async fn invalid_input_never_reaches_the_handler_and_all_violations_are_listed() {
     let mut strict = query();
     strict.input_schema = json!({
         "type": "object",
@@ -276,7 +275,7 @@ async fn unfit_input_never_reaches_the_handler_and_every_place_is_named() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_panic_becomes_internal_and_its_text_goes_only_to_the_log() {
+async fn a_panic_becomes_internal_and_its_message_is_only_logged() {
     let panics =
         |_: Context, _: Arc<Value>| async { panic!("disk {}", 7) as Result<Value, Failure> };
     let fixture = Fixture::of(query(), panics);
@@ -288,14 +287,14 @@ async fn a_panic_becomes_internal_and_its_text_goes_only_to_the_log() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn running_out_of_time_is_typed_by_whether_repeating_does_harm() {
+async fn the_code_of_a_timeout_depends_on_whether_repeating_is_harmless() {
     let idempotent = {
         let mut spec = spec(OperationType::Mutation);
         spec.idempotency.idempotent = true;
         spec
     };
     let harmful = spec(OperationType::Mutation);
-    // Nothing is tried again so long after the call began.
+    // The patience ends long before the timeout, so there is no retry.
     for (spec, code, effect, attempts) in [
         (query(), "TIMEOUT", Effect::None, 1),
         (idempotent, "TIMEOUT", Effect::Unknown, 1),
@@ -322,7 +321,7 @@ impl Drop for PanicsOnDrop {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_panic_while_cleaning_up_does_not_take_the_answer_along() {
+async fn a_panic_in_a_destructor_does_not_lose_the_answer() {
     let never = |_: Context, _: Arc<Value>| async {
         let _guard = PanicsOnDrop;
         std::future::pending::<Result<Value, Failure>>().await
@@ -332,7 +331,7 @@ async fn a_panic_while_cleaning_up_does_not_take_the_answer_along() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn codes_a_handler_may_not_answer_become_internal() {
+async fn codes_that_a_handler_may_not_return_become_internal() {
     let undeclared = definition("DISK_ON_FIRE").kind().unwrap();
     for failure in [
         Failure::new(undeclared).with_message("in rack 7"),
@@ -352,7 +351,7 @@ async fn codes_a_handler_may_not_answer_become_internal() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn codes_of_the_protocol_are_passed_on_by_whoever_relays() {
+async fn protocol_codes_are_passed_on_by_relaying_operations() {
     for (code, relayed) in [
         (Failure::new(codes::NOT_FOUND), "NOT_FOUND"),
         (Failure::new(codes::FORBIDDEN), "FORBIDDEN"),
@@ -369,7 +368,7 @@ async fn codes_of_the_protocol_are_passed_on_by_whoever_relays() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_catalogue_code_counts_as_declared_and_its_details_as_unchecked() {
+async fn a_catalogue_code_may_be_returned_and_its_details_are_not_checked() {
     let failure = Failure::new(codes::ERR_TIMEOUT)
         .with_detail("host", "api.example.com")
         .redacted()
@@ -384,7 +383,7 @@ async fn a_catalogue_code_counts_as_declared_and_its_details_as_unchecked() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refusal_that_passes_keeps_its_status_and_what_was_declared_for_it() {
+async fn try_later_keeps_the_status_and_the_details_that_are_declared_for_it() {
     let mut declaring = query();
     let status = json!({"code": "HTTP_409", "description": "an export is running", "http_status": 409,
         "schema": {"required": ["since"], "properties": {"pin": {"x-sensitive": true}}}});
@@ -407,7 +406,7 @@ async fn a_refusal_that_passes_keeps_its_status_and_what_was_declared_for_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn declared_details_are_defined_only_when_they_fit() {
+async fn details_count_as_defined_only_if_they_match_their_schema() {
     let mut declaring = query();
     declaring.error_schemas = vec![definition("DISK_FULL")];
     let kind = definition("DISK_FULL").kind().unwrap();
@@ -422,7 +421,7 @@ async fn declared_details_are_defined_only_when_they_fit() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_declaration_decides_the_facts_of_a_code() {
+async fn the_declaration_fixes_the_facts_of_a_code() {
     let mut declaring = query();
     declaring.error_schemas = vec![ErrorDefinition {
         category: Some(Category::Transient),
@@ -442,7 +441,7 @@ async fn the_declaration_decides_the_facts_of_a_code() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_failure_is_stamped_and_handed_on() {
+async fn every_failure_is_stamped_and_recorded() {
     let fixture = Fixture::of(query(), failing(Failure::new(codes::ERR_SSL_ERROR)));
     let failure = fixture.fails(json!({"a": 1})).await;
     assert_eq!(failure.id(), Some(Uuid::from_u64_pair(0, 2)));
@@ -452,7 +451,7 @@ async fn every_failure_is_stamped_and_handed_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn input_is_shown_up_to_its_limit_and_left_out_beyond() {
+async fn a_failure_shows_the_input_up_to_its_limit() {
     let text = |bytes: usize| json!({"t": "x".repeat(bytes - r#"{"t":""}"#.len())});
     let fixture = Fixture::of(query(), failing(Failure::new(codes::ERR_TIMEOUT)));
     let at = fixture.fails(text(PARAMETERS_BYTES_LIMIT)).await;

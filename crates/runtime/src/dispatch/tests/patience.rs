@@ -1,22 +1,22 @@
-//! How long the gateway keeps a caller waiting for its own retries, and what it says meanwhile.
+//! Patience: how long the gateway keeps retrying, and the progress messages in between.
 
 use panpan_contract::retry::{Decision, RetryPolicy, RetrySettings, StopReason};
 
 use super::*;
 use crate::handler::{Progress, ReportProgress};
 
-/// How long a call took, what it answered, and what was said meanwhile.
+/// The failure of a call, its duration and its progress messages.
 struct Ended {
     failure: Redacted,
     took_ms: i64,
     why: StopReason,
-    notices: Vec<String>,
+    messages: Vec<String>,
 }
 
 #[derive(Debug, Default)]
-struct Notices(Mutex<Vec<String>>);
+struct Messages(Mutex<Vec<String>>);
 
-impl ReportProgress for Notices {
+impl ReportProgress for Messages {
     fn report(&self, _: Progress) {}
 
     fn note(&self, message: String) {
@@ -26,9 +26,9 @@ impl ReportProgress for Notices {
 
 async fn ended(spec: OperationSpec, handler: impl Handler) -> Ended {
     let fixture = Fixture::of(spec, handler);
-    let notices = Arc::new(Notices::default());
+    let messages = Arc::new(Messages::default());
     let request = CallRequest {
-        progress: Some(notices.clone()),
+        progress: Some(messages.clone()),
         ..CallRequest::from_wire("test/run", json!({}))
     };
     let failure = fixture.dispatcher.dispatch(request).await;
@@ -43,7 +43,7 @@ async fn ended(spec: OperationSpec, handler: impl Handler) -> Ended {
         failure,
         took_ms: fixture.dispatcher.ports().clock.now().as_millisecond(),
         why,
-        notices: notices.0.lock().unwrap().clone(),
+        messages: messages.0.lock().unwrap().clone(),
     }
 }
 
@@ -53,7 +53,7 @@ fn limited(seconds: u64) -> impl Handler {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wait_beyond_the_patience_is_answered_at_once_with_how_long_it_is() {
+async fn a_delay_beyond_the_patience_is_returned_to_the_caller_at_once() {
     for (seconds, took_ms, attempts) in [(2, 4000, 3), (3, 3000, 2), (7, 0, 1), (25, 0, 1)] {
         let ended = ended(query(), limited(seconds)).await;
         assert_eq!(ended.took_ms, took_ms, "{seconds}");
@@ -65,7 +65,7 @@ async fn a_wait_beyond_the_patience_is_answered_at_once_with_how_long_it_is() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_operation_may_ask_for_more_or_less_patience() {
+async fn an_operation_can_set_its_patience() {
     for (patience_ms, took_ms) in [(0, 0), (6_999, 0), (7_000, 7_000), (30_000, 21_000)] {
         let mut spec = query();
         spec.patience_ms = Some(patience_ms);
@@ -75,7 +75,7 @@ async fn an_operation_may_ask_for_more_or_less_patience() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_attempts_take_counts_too() {
+async fn the_duration_of_attempts_counts_too() {
     let slow = |context: Context, _: Arc<Value>| async move {
         context.sleep(3_950).await;
         Err::<Value, _>(Failure::new(codes::ERR_HTTP_503_UNAVAILABLE))
@@ -88,7 +88,7 @@ async fn what_attempts_take_counts_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_attempt_is_repeated_only_if_it_would_end_within_the_patience() {
+async fn there_is_a_retry_only_if_it_would_end_within_the_patience() {
     for (attempt_ms, took_ms) in [(1_200, 3_876), (2_200, 2_200), (3_300, 3_300)] {
         let slow = move |context: Context, _: Arc<Value>| async move {
             context.sleep(attempt_ms).await;
@@ -103,7 +103,7 @@ async fn an_attempt_is_repeated_only_if_it_would_end_within_the_patience() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_repeated_attempt_that_hangs_ends_with_the_patience() {
+async fn a_retry_that_hangs_ends_with_the_patience() {
     let hangs = |context: Context, _: Arc<Value>| async move {
         if context.attempt() > 1 {
             std::future::pending::<()>().await;
@@ -117,7 +117,7 @@ async fn a_repeated_attempt_that_hangs_ends_with_the_patience() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_read_that_hangs_is_not_tried_again_after_its_time() {
+async fn a_read_that_times_out_after_the_patience_is_not_retried() {
     let never = |_: Context, _: Arc<Value>| std::future::pending::<Result<Value, Failure>>();
     let mut quick = query();
     quick.timeout_ms = Some(1_000);
@@ -130,7 +130,7 @@ async fn a_read_that_hangs_is_not_tried_again_after_its_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn waits_are_told_to_a_client_that_listens() {
+async fn delays_are_reported_as_progress() {
     let ended = ended(
         query(),
         failing(Failure::new(codes::ERR_HTTP_503_UNAVAILABLE)),
@@ -141,18 +141,18 @@ async fn waits_are_told_to_a_client_that_listens() {
         "attempt 3 in 180 ms after ERR_HTTP_503_UNAVAILABLE",
         "attempt 4 in 424 ms after ERR_HTTP_503_UNAVAILABLE",
     ];
-    assert_eq!(ended.notices, expected);
+    assert_eq!(ended.messages, expected);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_caller_that_says_how_to_retry_has_said_how_long_it_waits() {
+async fn a_retry_policy_of_the_caller_replaces_the_patience() {
     let slowly = RetryPolicy::try_from(RetrySettings {
         max_retries: 2,
         initial_delay_ms: 5_000,
         ..RetrySettings::default()
     });
     let failure = Failure::new(codes::ERR_HTTP_503_UNAVAILABLE);
-    let registration = Registration::new(query(), failing(failure)).steered_by_input();
+    let registration = Registration::new(query(), failing(failure)).options_in_input();
     let fixture = Fixture::over(Registry::builder().add(registration), Settings::default());
     let retry = json!({"retry": RetrySettings::from(slowly.unwrap())});
     assert_eq!(fixture.fails(retry).await.attempts(), Some(3));
@@ -160,18 +160,18 @@ async fn a_caller_that_says_how_to_retry_has_said_how_long_it_waits() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_task_is_as_patient_as_its_store() {
+async fn patience_does_not_limit_a_task() {
     let fixture = Fixture::of(query(), limited(25));
     let request = CallRequest::from_wire("test/run", json!({}));
-    let turn = fixture
+    let attempt = fixture
         .dispatcher
-        .dispatch_task(request, Held::default())
+        .dispatch_task(request, TaskState::default())
         .await;
-    assert_eq!(turn.again_at, Timestamp::from_second(25).ok());
+    assert_eq!(attempt.retry_at, Timestamp::from_second(25).ok());
 }
 
 #[tokio::test(start_paused = true)]
-async fn retries_can_be_switched_off_or_kept_for_some_categories() {
+async fn retries_can_be_switched_off_or_limited_to_categories() {
     use panpan_contract::operation::CallSettings;
     for (written, network, unavailable) in [
         (json!({}), 4, 4),

@@ -1,4 +1,4 @@
-//! What is tried again, after how long, and what stops it.
+//! Which failures are retried, after which delay, and what stops the retries.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -7,10 +7,10 @@ use panpan_failure::catalogue::Entry;
 
 use super::*;
 use crate::registry::Registration;
-use crate::retry::{BudgetSettings, CircuitRule, Upstream};
+use crate::retry::{BudgetSettings, CircuitRule, UpstreamHealth};
 use tokio_util::sync::CancellationToken;
 
-/// Fails so often, then works.
+/// Fails this many times, then succeeds.
 fn flaky(failures: u32, entry: &'static Entry) -> impl Handler {
     let calls = AtomicU32::new(0);
     move |context: Context, _: Arc<Value>| {
@@ -33,7 +33,7 @@ fn decisions(fixture: &Fixture) -> Vec<Decision> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failure_that_passes_is_not_seen_by_the_caller() {
+async fn a_transient_failure_is_not_seen_by_the_caller() {
     let fixture = Fixture::over(
         Registry::builder().register(query(), flaky(3, codes::ERR_HTTP_503_UNAVAILABLE)),
         Settings::default(),
@@ -54,7 +54,7 @@ async fn a_failure_that_passes_is_not_seen_by_the_caller() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_failure_is_repeated_as_its_code_and_the_operation_allow() {
+async fn retries_depend_on_the_code_and_the_operation() {
     let mutation = spec(OperationType::Mutation);
     let mut idempotent = mutation.clone();
     idempotent.idempotency.idempotent = true;
@@ -120,11 +120,11 @@ fn failing_with(failures: impl Into<Vec<Failure>>) -> impl Handler {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_an_earlier_attempt_may_have_done_is_not_denied() {
+async fn the_effect_of_an_earlier_attempt_is_kept() {
     let mut idempotent = spec(OperationType::Mutation);
     idempotent.idempotency.idempotent = true;
     let (none, unknown, applied) = (Effect::None, Effect::Unknown, Effect::Applied);
-    for (first, last, told) in [
+    for (first, last, expected) in [
         (none, none, none),
         (unknown, none, unknown),
         (none, unknown, unknown),
@@ -135,12 +135,12 @@ async fn what_an_earlier_attempt_may_have_done_is_not_denied() {
         let lasting = Failure::new(codes::ERR_HTTP_404_NOT_FOUND).with_effect(last);
         let fixture = Fixture::of(idempotent.clone(), failing_with([passing, lasting]));
         let failure = fixture.fails(json!({})).await;
-        assert_eq!(failure.effect(), told, "{first:?}, {last:?}");
+        assert_eq!(failure.effect(), expected, "{first:?}, {last:?}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_caller_who_waits_shortly_gets_the_failure_and_not_a_late_success() {
+async fn a_short_deadline_gets_the_failure_instead_of_a_late_success() {
     let fixture = Fixture::of(query(), flaky(2, codes::ERR_HTTP_503_UNAVAILABLE));
     let request = CallRequest {
         timeout_ms: Some(150),
@@ -161,7 +161,7 @@ async fn a_caller_who_waits_shortly_gets_the_failure_and_not_a_late_success() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_time_is_no_attempt() {
+async fn there_is_no_attempt_without_time() {
     let panics = |_: Context, _: Arc<Value>| async { panic!("reached") as Result<Value, Failure> };
     let fixture = Fixture::of(spec(OperationType::Mutation), panics);
     let request = CallRequest {
@@ -181,7 +181,7 @@ async fn no_time_is_no_attempt() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_seed_of_the_call_decides_and_a_deterministic_operation_has_one_of_its_own() {
+async fn a_seed_of_the_call_overrides_that_of_a_deterministic_operation() {
     let delay = |seed: Option<i64>, deterministic: bool| async move {
         let mut spec = query();
         spec.deterministic = deterministic;
@@ -212,19 +212,19 @@ async fn the_seed_of_the_call_decides_and_a_deterministic_operation_has_one_of_i
     assert_ne!(own, Decision::Again { delay_ms: 96 });
 }
 
-fn behind(upstream: &Arc<Upstream>, handler: impl Handler) -> Fixture {
+fn behind(upstream: &Arc<UpstreamHealth>, handler: impl Handler) -> Fixture {
     let registration = Registration::new(query(), handler).behind(upstream.clone());
     Fixture::over(Registry::builder().add(registration), Settings::default())
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_spent_budget_is_shared_by_all_calls_to_the_upstream() {
+async fn all_calls_to_an_upstream_share_a_budget() {
     let none = BudgetSettings {
         per_thousand_calls: 0,
         per_second: 0,
         saved_max: 0,
     };
-    let upstream = Arc::new(Upstream::new("api", CircuitRule::default(), none));
+    let upstream = Arc::new(UpstreamHealth::new("api", CircuitRule::default(), none));
     let fixture = behind(&upstream, flaky(9, codes::ERR_HTTP_503_UNAVAILABLE));
     fixture.fails(json!({})).await;
     assert_eq!(
@@ -234,7 +234,7 @@ async fn a_spent_budget_is_shared_by_all_calls_to_the_upstream() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_abort_stops_the_work_and_the_waiting() {
+async fn an_abort_stops_the_handler_and_the_wait_between_attempts() {
     let never = |_: Context, _: Arc<Value>| std::future::pending::<Result<Value, Failure>>();
     for (fixture, effect) in [
         (Fixture::of(query(), never), Effect::None),
@@ -270,7 +270,7 @@ async fn an_abort_stops_the_work_and_the_waiting() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_task_makes_one_attempt_and_is_told_when_to_come_again() {
+async fn a_task_makes_one_attempt_and_gets_the_time_of_the_next() {
     let fixture = Fixture::of(query(), flaky(1, codes::ERR_HTTP_503_UNAVAILABLE));
     let request = || CallRequest {
         timeout_ms: Some(10),
@@ -278,25 +278,25 @@ async fn a_task_makes_one_attempt_and_is_told_when_to_come_again() {
     };
     let first = fixture
         .dispatcher
-        .dispatch_task(request(), Held::default())
+        .dispatch_task(request(), TaskState::default())
         .await;
-    assert_eq!(first.again_at, Timestamp::from_millisecond(96).ok());
-    let held = Held {
+    assert_eq!(first.retry_at, Timestamp::from_millisecond(96).ok());
+    let task = TaskState {
         history: first.attempt.into_iter().collect(),
         scope: None,
     };
-    let second = fixture.dispatcher.dispatch_task(request(), held).await;
-    assert_eq!(second.again_at, None);
+    let second = fixture.dispatcher.dispatch_task(request(), task).await;
+    assert_eq!(second.retry_at, None);
     assert_eq!(second.answer.into_value().unwrap(), json!({"attempt": 2}));
 }
 
 #[tokio::test(start_paused = true)]
-async fn strict_dispatchers_take_no_output_and_no_details_that_break_their_schema() {
+async fn strict_dispatchers_refuse_invalid_outputs_and_details() {
     let mut declaring = query();
     declaring.output_schema = json!({"type": "object", "required": ["a"]});
     declaring.error_schemas = vec![definition("DISK_FULL")];
     let kind = definition("DISK_FULL").kind().unwrap();
-    let unfit_details = Failure::new(kind).with_detail("free", "seven");
+    let invalid_details = Failure::new(kind).with_detail("free", "seven");
     for strict in [false, true] {
         let settings = Settings {
             strict,
@@ -311,14 +311,14 @@ async fn strict_dispatchers_take_no_output_and_no_details_that_break_their_schem
             .dispatch(CallRequest::from_wire("test/run", json!({})))
             .await;
         assert_eq!(answer.outcome.is_err(), strict);
-        assert_eq!(answer.as_declared, strict);
+        assert_eq!(answer.matches_schema, strict);
         assert_eq!(
             fixture.private(),
-            ["the output does not fit its declared schema at /a: required value is missing"]
+            ["the output does not match its declared schema at /a: required value is missing"]
         );
-        assert_eq!(answer.broken_schema.is_some(), !strict);
+        assert_eq!(answer.schema_violation.is_some(), !strict);
 
-        let failing = failing(unfit_details.clone());
+        let failing = failing(invalid_details.clone());
         let fixture = Fixture::over(
             Registry::builder().register(declaring.clone(), failing),
             settings,
@@ -330,7 +330,7 @@ async fn strict_dispatchers_take_no_output_and_no_details_that_break_their_schem
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_operation_says_itself_whether_its_outputs_are_strict() {
+async fn an_operation_can_override_strictness_for_its_outputs() {
     use panpan_contract::operation::Outputs;
     for (strict, outputs, fails) in [
         (false, None, false),
@@ -356,7 +356,7 @@ async fn an_operation_says_itself_whether_its_outputs_are_strict() {
             assert_eq!(failure.code().as_str(), "ERR_OUTPUT_INVALID");
             assert_eq!(
                 failure.message(),
-                "the output does not fit its declared schema at /a: required value is missing"
+                "the output does not match its declared schema at /a: required value is missing"
             );
             assert_eq!(failure.attempts(), Some(1));
             let reads = op_type == OperationType::Query;

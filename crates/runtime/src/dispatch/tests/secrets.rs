@@ -1,4 +1,4 @@
-//! What an operation's schema marks leaves the fixture nowhere, whatever else the call is like.
+//! Values that a schema marks as sensitive appear in no failure, recording, log or progress message.
 
 use super::*;
 use crate::handler::{Progress, Reconciled, ReportProgress};
@@ -17,7 +17,7 @@ fn large() -> Value {
     json!({"pin": PIN, "pad": "z ".repeat(PARAMETERS_BYTES_LIMIT)})
 }
 
-/// A failure that says it cannot take the pin, with what else it shows of the call.
+/// A failure whose message quotes the pin, with these parameters.
 fn quoting(parameters: Option<&Value>) -> Failure {
     let failure = Failure::new(codes::INVALID_INPUT_ERROR).with_message(format!("bad pin {PIN}"));
     match parameters.and_then(Value::as_object) {
@@ -27,7 +27,7 @@ fn quoting(parameters: Option<&Value>) -> Failure {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_marked_value_leaves_the_message_whatever_is_shown_of_the_input() {
+async fn a_marked_value_is_redacted_in_the_message_whatever_the_parameters_are() {
     for (input, parameters) in [
         (json!({"pin": PIN}), None),
         (large(), None),
@@ -45,7 +45,7 @@ async fn a_marked_value_leaves_the_message_whatever_is_shown_of_the_input() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_marked_value_of_a_large_input_does_not_reach_the_log() {
+async fn a_marked_value_of_a_large_input_is_redacted_in_the_log() {
     let panics = |_: Context, input: Arc<Value>| async move {
         panic!("cannot read {}", input["pin"].as_str().unwrap()) as Result<Value, Failure>
     };
@@ -55,14 +55,14 @@ async fn a_marked_value_of_a_large_input_does_not_reach_the_log() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_debug_form_shows_what_is_asked_or_given() {
+async fn debug_forms_do_not_show_inputs_or_outputs() {
     let fixture = Fixture::of(spec(OperationType::Query), echo);
     let request = CallRequest::from_wire("test/run", json!({"said": PIN}));
-    let asked = format!("{request:?}");
-    assert!(asked.contains("test/run"), "{asked}");
+    let requested = format!("{request:?}");
+    assert!(requested.contains("test/run"), "{requested}");
     let answer = fixture.dispatcher.dispatch(request).await;
     let happened = Reconciled::Happened(json!(PIN));
-    for shown in [asked, format!("{answer:?} {happened:?}")] {
+    for shown in [requested, format!("{answer:?} {happened:?}")] {
         assert!(!shown.contains(PIN), "{shown}");
     }
 }
@@ -81,8 +81,8 @@ impl ReportProgress for Messages {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_marked_value_leaves_the_messages_of_progress() {
-    let telling = |context: Context, input: Arc<Value>| async move {
+async fn a_marked_value_is_redacted_in_progress_messages() {
+    let reporting = |context: Context, input: Arc<Value>| async move {
         let message = Some(format!("checking {}", input["pin"].as_str().unwrap()));
         context.report(Progress {
             message,
@@ -91,7 +91,7 @@ async fn a_marked_value_leaves_the_messages_of_progress() {
         Ok::<_, Failure>(json!(1))
     };
     for input in [json!({"pin": PIN}), large()] {
-        let fixture = Fixture::of(marking(OperationType::Mutation), telling);
+        let fixture = Fixture::of(marking(OperationType::Mutation), reporting);
         let messages = Arc::new(Messages::default());
         let request = CallRequest {
             progress: Some(messages.clone()),

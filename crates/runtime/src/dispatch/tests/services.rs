@@ -1,4 +1,4 @@
-//! The registry tells callers about what they may call, and about nothing else.
+//! `services/list` and `services/schema` show only operations that the caller may call.
 
 use super::*;
 use crate::identity::Identity;
@@ -34,7 +34,7 @@ fn names(listed: &Value) -> Vec<&str> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_list_holds_what_the_caller_may_call() {
+async fn the_list_contains_the_operations_that_the_caller_may_call() {
     let fixture = fixture();
     let anyone = fixture.call("services/list", json!({})).await.unwrap();
     assert_eq!(
@@ -51,7 +51,7 @@ async fn the_list_holds_what_the_caller_may_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_schema_of_an_operation_is_its_whole_contract() {
+async fn the_schema_of_an_operation_is_its_full_contract() {
     let fixture = fixture();
     let name = json!({"name": "/a/secret"});
     let schema = as_ann(&fixture, "services/schema", name).await.unwrap();
@@ -60,7 +60,7 @@ async fn the_schema_of_an_operation_is_its_whole_contract() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_may_not_be_called_looks_like_what_does_not_exist() {
+async fn an_operation_that_may_not_be_called_looks_unknown() {
     let fixture = fixture();
     for name in ["a/secret", "a/hidden", "a/nothing"] {
         let failure = fixture.call("services/schema", json!({"name": name})).await;

@@ -1,4 +1,4 @@
-//! Subscriptions: items, ends, failures, and what is recorded of them.
+//! Subscriptions: their items, their ends, and their recordings.
 
 use futures_util::{StreamExt as _, stream};
 use panpan_contract::recording::RecordedOutcome;
@@ -24,12 +24,12 @@ fn over(registration: Registration) -> Fixture {
 async fn all(fixture: &Fixture) -> Vec<Result<Value, String>> {
     let request = CallRequest::from_wire("test/run", json!({}));
     let items = fixture.dispatcher.subscribe(request).unwrap();
-    let told = items.map(|item| item.map_err(|failure| failure.code().to_string()));
-    told.collect().await
+    let results = items.map(|item| item.map_err(|failure| failure.code().to_string()));
+    results.collect().await
 }
 
 #[tokio::test(start_paused = true)]
-async fn items_come_until_the_end_and_only_their_number_is_recorded() {
+async fn only_the_number_of_items_is_recorded() {
     let fixture = fixture(|| vec![Ok(json!(1)), Ok(json!("password=hunter22"))]);
     assert_eq!(
         all(&fixture).await,
@@ -46,7 +46,7 @@ async fn items_come_until_the_end_and_only_their_number_is_recorded() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failure_ends_a_stream_and_is_settled_like_any_other() {
+async fn a_failure_ends_a_stream_and_is_settled() {
     let undeclared = definition("DISK_ON_FIRE").kind().unwrap();
     for (failure, code) in [
         (Failure::new(codes::ERR_TIMEOUT), "ERR_TIMEOUT"),
@@ -62,7 +62,7 @@ async fn a_failure_ends_a_stream_and_is_settled_like_any_other() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn panics_become_internal_at_the_start_and_in_between() {
+async fn a_panic_becomes_internal_on_open_and_between_items() {
     let in_between = |_: Context, _: Arc<Value>| {
         stream::iter(0..2).map(|number| {
             assert!(number < 1, "torn");
@@ -84,7 +84,7 @@ async fn panics_become_internal_at_the_start_and_in_between() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_abort_and_a_caller_who_leaves_are_recorded_as_cancelled() {
+async fn an_aborted_or_dropped_stream_is_recorded_as_cancelled() {
     let open = |_: Context, _: Arc<Value>| {
         stream::iter([Ok::<_, Failure>(json!(1))]).chain(stream::pending())
     };
@@ -116,7 +116,7 @@ async fn an_abort_and_a_caller_who_leaves_are_recorded_as_cancelled() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn answers_are_called_and_streams_are_subscribed_to() {
+async fn queries_cannot_be_subscribed_to_and_subscriptions_cannot_be_called() {
     let fixture = fixture(Vec::new);
     let failure = fixture.fails(json!({})).await;
     assert_eq!(failure.code().as_str(), "INVALID_OPERATION_TYPE");
@@ -128,7 +128,7 @@ async fn answers_are_called_and_streams_are_subscribed_to() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_input_of_a_stream_is_recorded_up_to_its_limit_and_without_its_secrets() {
+async fn the_input_of_a_stream_is_recorded_redacted_and_up_to_its_limit() {
     let text = |bytes: usize| json!({"t": "x".repeat(bytes - r#"{"t":""}"#.len())});
     let redacted = json!({"password": "[REDACTED]"});
     for (input, expected) in [

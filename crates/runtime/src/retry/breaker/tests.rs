@@ -1,3 +1,5 @@
+//! When a circuit opens, how long it stays open, and what closes it.
+
 use super::*;
 
 fn at(seconds: i64) -> Timestamp {
@@ -21,7 +23,7 @@ fn opened() -> Breaker {
     breaker
 }
 
-/// Lets all trials fail at this time.
+/// Fails all trials at this time.
 fn fail_trials(breaker: &mut Breaker, seconds: i64) {
     for _ in 0..3 {
         assert_eq!(breaker.permit(at(seconds)), Permit::Trial);
@@ -30,7 +32,7 @@ fn fail_trials(breaker: &mut Breaker, seconds: i64) {
 }
 
 #[test]
-fn five_failed_calls_in_a_row_open_it_once_they_are_spread_over_ten_seconds() {
+fn five_consecutive_failures_over_ten_seconds_open_it() {
     for (times, opens) in [
         (&[0, 1, 2, 3, 10][..], true),
         (&[0, 1, 2, 3, 9], false),
@@ -49,7 +51,7 @@ fn five_failed_calls_in_a_row_open_it_once_they_are_spread_over_ten_seconds() {
 }
 
 #[test]
-fn an_answer_ends_the_row() {
+fn a_response_ends_the_streak() {
     let mut breaker = usual();
     for round in 0..10 {
         for seconds in [0, 3, 6, 9] {
@@ -61,7 +63,7 @@ fn an_answer_ends_the_row() {
 }
 
 #[test]
-fn four_of_five_calls_failing_open_it_once_there_are_twenty_in_the_window() {
+fn a_failed_share_of_eighty_percent_of_twenty_calls_opens_it() {
     for (failed, answered, opens) in [
         (20, 0, true),
         (19, 0, false),
@@ -79,11 +81,11 @@ fn four_of_five_calls_failing_open_it_once_there_are_twenty_in_the_window() {
 
 #[test]
 fn either_rule_can_be_switched_off() {
-    let without_row = CircuitSettings {
+    let without_streak = CircuitSettings {
         row: 0,
         ..CircuitSettings::default()
     };
-    let mut breaker = Breaker::new(without_row);
+    let mut breaker = Breaker::new(without_streak);
     (0..100).for_each(|it| breaker.failed(false, at(it * 60)));
     assert_eq!(breaker.permit(at(6000)), Permit::Granted);
     let without_share = CircuitSettings {
@@ -96,7 +98,7 @@ fn either_rule_can_be_switched_off() {
 }
 
 #[test]
-fn it_is_open_for_two_seconds_and_says_how_much_is_left() {
+fn it_stays_open_for_two_seconds_and_reports_the_rest() {
     let mut breaker = opened();
     assert_eq!(breaker.failed_calls(), 5);
     assert_eq!(breaker.permit(at(10)), refused_for(2000));
@@ -112,7 +114,7 @@ fn it_is_open_for_two_seconds_and_says_how_much_is_left() {
 }
 
 #[test]
-fn three_trials_are_let_through_and_one_that_succeeds_closes_it() {
+fn three_trials_pass_and_one_success_closes_it() {
     let mut breaker = opened();
     for _ in 0..3 {
         assert_eq!(breaker.permit(at(12)), Permit::Trial);
@@ -123,13 +125,13 @@ fn three_trials_are_let_through_and_one_that_succeeds_closes_it() {
     breaker.answered(true, at(12));
     assert_eq!(breaker.permit(at(12)), Permit::Granted);
     assert_eq!(breaker.failed_calls(), 0);
-    // What was counted before is forgotten.
+    // Earlier counts are dropped.
     breaker.failed(false, at(22));
     assert_eq!(breaker.permit(at(22)), Permit::Granted);
 }
 
 #[test]
-fn failed_trials_double_the_time_up_to_the_limit() {
+fn failed_trials_double_the_open_time_up_to_the_limit() {
     let mut breaker = opened();
     let mut now = 12;
     for seconds in [4, 8, 16, 30, 30] {
@@ -142,7 +144,7 @@ fn failed_trials_double_the_time_up_to_the_limit() {
 }
 
 #[test]
-fn calls_from_before_it_opened_change_nothing() {
+fn calls_that_started_before_it_opened_do_not_count() {
     let mut breaker = opened();
     breaker.answered(false, at(11));
     assert_eq!(breaker.permit(at(11)), refused_for(1000));
@@ -156,7 +158,7 @@ fn calls_from_before_it_opened_change_nothing() {
 }
 
 #[test]
-fn trials_that_are_given_back_can_be_made_again() {
+fn a_returned_trial_can_be_used_again() {
     let mut breaker = opened();
     (0..3).for_each(|_| assert_eq!(breaker.permit(at(12)), Permit::Trial));
     breaker.give_back();
@@ -165,7 +167,7 @@ fn trials_that_are_given_back_can_be_made_again() {
 }
 
 #[test]
-fn trials_without_an_end_do_not_block_for_ever() {
+fn a_trial_that_never_ends_does_not_block_for_ever() {
     let mut breaker = opened();
     (0..3).for_each(|_| assert_eq!(breaker.permit(at(12)), Permit::Trial));
     assert_eq!(breaker.permit(at(13)), refused_for(1000));
@@ -173,7 +175,7 @@ fn trials_without_an_end_do_not_block_for_ever() {
 }
 
 #[test]
-fn a_clock_set_back_does_not_keep_it_open_for_longer() {
+fn setting_the_clock_back_does_not_keep_it_open_longer() {
     const DAY: i64 = 86_400;
     let mut breaker = opened();
     assert_eq!(breaker.permit(at(-DAY)), refused_for(2000));
@@ -181,7 +183,7 @@ fn a_clock_set_back_does_not_keep_it_open_for_longer() {
     (0..2).for_each(|_| assert_eq!(breaker.permit(at(2 - DAY)), Permit::Trial));
     assert_eq!(breaker.permit(at(-2 * DAY)), refused_for(2000));
     assert_eq!(breaker.permit(at(2 - 2 * DAY)), Permit::Trial);
-    // A row that began in the future is as old as the newest of its calls.
+    // A streak that began in the future is as old as its newest call.
     let mut breaker = usual();
     (0..4).for_each(|_| breaker.failed(false, at(DAY)));
     breaker.failed(false, at(0));
@@ -191,7 +193,7 @@ fn a_clock_set_back_does_not_keep_it_open_for_longer() {
 }
 
 #[test]
-fn an_operation_is_failing_for_a_while_after_a_failed_call_and_until_one_succeeds() {
+fn an_operation_counts_as_failing_until_a_success_or_the_end_of_the_window() {
     let mut breaker = usual();
     assert!(!breaker.is_failing(at(0)));
     breaker.failed(false, at(0));

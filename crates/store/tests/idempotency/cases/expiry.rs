@@ -70,7 +70,7 @@ pub(crate) async fn a_held_key_never_expires(storage: Storage) {
     let fixture = storage.fixture(mutation(handler.clone()));
     fixture.crash("k").await;
     fixture.clock.advance(2 * KEEP_MS);
-    fixture.dispatcher.tend().await.unwrap();
+    fixture.dispatcher.maintain().await.unwrap();
     assert_eq!(result_of(&fixture.call("k").await), "ERR_OUTCOME_UNKNOWN");
     assert_eq!(handler.runs(), 0);
 }
@@ -80,9 +80,9 @@ pub(crate) async fn expired_keys_are_swept_while_flushing_fails(storage: Storage
     fixture.call("k").await;
     fixture.clock.advance(KEEP_MS);
     fixture.store.inject(Fault::Unavailable(StoreError::Full));
-    assert_eq!(fixture.dispatcher.tend().await, Err(StoreError::Full));
+    assert_eq!(fixture.dispatcher.maintain().await, Err(StoreError::Full));
     fixture.store.clear_fault();
-    assert_eq!(fixture.dispatcher.tend().await.unwrap().keys, 0);
+    assert_eq!(fixture.dispatcher.maintain().await.unwrap().keys, 0);
 }
 
 pub(crate) async fn zero_settings_do_not_disable_keys(storage: Storage) {

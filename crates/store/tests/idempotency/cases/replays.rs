@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use panpan_failure::{Effect, Failure, codes};
-use panpan_runtime::retry::{BudgetSettings, CircuitRule, Upstream};
+use panpan_runtime::retry::{BudgetSettings, CircuitRule, UpstreamHealth};
 use panpan_runtime::{CallRequest, Registration};
 use serde_json::json;
 
@@ -88,7 +88,7 @@ fn behind(
         per_second: 0,
         saved_max: 1000,
     };
-    let upstream = Arc::new(Upstream::new("api", CircuitRule::default(), budget));
+    let upstream = Arc::new(UpstreamHealth::new("api", CircuitRule::default(), budget));
     let operation = retried(idempotent(handler.clone()), 5);
     with_circuit(failures_to_open, operation).behind(upstream)
 }
@@ -123,7 +123,7 @@ pub(crate) async fn a_replayed_failure_does_not_count_against_its_upstream(stora
     let cut = Step::Fail(Failure::new(codes::NETWORK_ERROR).with_effect(Effect::Unknown));
     let handler = ScriptedHandler::of([cut]);
     let operation = with_circuit(2, mutation(handler.clone()));
-    let fixture = storage.fixture(operation.behind(Arc::new(Upstream::named("api"))));
+    let fixture = storage.fixture(operation.behind(Arc::new(UpstreamHealth::named("api"))));
     for _ in 0..5 {
         assert_eq!(result_of(&fixture.call("k").await), "NETWORK_ERROR");
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use panpan_contract::operation::OperationSpec;
 use panpan_failure::{Effect, Failure, codes};
-use panpan_runtime::retry::{CircuitSettings, Upstream};
+use panpan_runtime::retry::{CircuitSettings, UpstreamHealth};
 use panpan_runtime::{CallRequest, Freeze, Identity, Registration, Settings};
 use serde_json::json;
 
@@ -122,7 +122,7 @@ pub(crate) async fn a_call_whose_handler_never_ran_is_not_kept_even_with_the_set
     };
     let handler = ScriptedHandler::of([cut()]);
     let behind: Registration = with_circuit(1, mutation(handler.clone()));
-    let behind = behind.behind(Arc::new(Upstream::named("api")));
+    let behind = behind.behind(Arc::new(UpstreamHealth::named("api")));
     let fixture = storage.fixture_with([behind], settings);
     fixture.call("opens-the-circuit").await;
     let refused = fixture.call("k").await;

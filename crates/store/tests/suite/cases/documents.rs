@@ -2,12 +2,12 @@
 
 use std::thread;
 
-use panpan_runtime::ports::{Applied, Change, Document, Expect};
+use panpan_runtime::ports::{Applied, Change, Document, ExpectedState};
 use serde_json::{Value, json};
 
 use crate::support::Fixture;
 
-fn change(id: &str, expect: Expect, body: impl Into<Option<Value>>) -> Change {
+fn change(id: &str, expect: ExpectedState, body: impl Into<Option<Value>>) -> Change {
     Change {
         collection: "files".to_owned(),
         id: id.to_owned(),
@@ -22,7 +22,7 @@ async fn apply(fixture: &Fixture, changes: impl Into<Vec<Change>>) -> Applied {
 
 /// Writes one document unconditionally.
 async fn put(fixture: &Fixture, id: &str, body: Value) -> u64 {
-    match apply(fixture, [change(id, Expect::Anything, body)]).await {
+    match apply(fixture, [change(id, ExpectedState::Anything, body)]).await {
         Applied::All(versions) => versions[0].unwrap(),
         conflict @ Applied::Conflict { .. } => panic!("{conflict:?}"),
     }
@@ -48,7 +48,11 @@ pub(crate) async fn a_document_exists_from_creation_to_deletion(fixture: Fixture
     assert_eq!(get(&fixture, "a").await, Some(document.clone()));
     let listed = fixture.store.list("files", None, 9).await;
     assert_eq!(listed, Ok(vec![document]));
-    let deleted = apply(&fixture, [change("a", Expect::Version(version), None)]).await;
+    let deleted = apply(
+        &fixture,
+        [change("a", ExpectedState::Version(version), None)],
+    )
+    .await;
     assert_eq!(deleted, Applied::All(vec![None]));
     assert_eq!(get(&fixture, "a").await, None);
     assert_eq!(ids(&fixture, None, 9).await, [""; 0]);
@@ -76,13 +80,13 @@ pub(crate) async fn a_body_is_stored_unchanged(fixture: Fixture) {
 
 pub(crate) async fn a_change_conflicts_unless_its_expectation_is_met(fixture: Fixture) {
     let version = put(&fixture, "there", json!(0)).await;
-    let wrong = Expect::Version(version + 1);
+    let wrong = ExpectedState::Version(version + 1);
     for (id, expect, found) in [
-        ("there", Expect::Absent, Some(version)),
+        ("there", ExpectedState::Absent, Some(version)),
         ("there", wrong, Some(version)),
-        ("there", Expect::Version(u64::MAX), Some(version)),
-        ("nowhere", Expect::Version(version), None),
-        ("nowhere", Expect::Version(0), None),
+        ("there", ExpectedState::Version(u64::MAX), Some(version)),
+        ("nowhere", ExpectedState::Version(version), None),
+        ("nowhere", ExpectedState::Version(0), None),
     ] {
         for body in [Some(json!(1)), None] {
             let applied = apply(&fixture, [change(id, expect, body)]).await;
@@ -90,15 +94,15 @@ pub(crate) async fn a_change_conflicts_unless_its_expectation_is_met(fixture: Fi
         }
     }
     for (id, expect) in [
-        ("there", Expect::Version(version)),
-        ("there", Expect::Anything),
-        ("nowhere", Expect::Anything),
-        ("elsewhere", Expect::Absent),
+        ("there", ExpectedState::Version(version)),
+        ("there", ExpectedState::Anything),
+        ("nowhere", ExpectedState::Anything),
+        ("elsewhere", ExpectedState::Absent),
     ] {
         let applied = apply(&fixture, [change(id, expect, json!(1))]).await;
         assert!(matches!(applied, Applied::All(_)), "{id} {expect:?}");
     }
-    for expect in [Expect::Anything, Expect::Absent] {
+    for expect in [ExpectedState::Anything, ExpectedState::Absent] {
         let applied = apply(&fixture, [change("void", expect, None)]).await;
         assert_eq!(applied, Applied::All(vec![None]));
     }
@@ -110,11 +114,11 @@ pub(crate) async fn a_conflict_changes_nothing_and_names_the_change(fixture: Fix
     let applied = apply(
         &fixture,
         [
-            change("new", Expect::Absent, json!(1)),
-            change("kept", Expect::Version(kept), json!(1)),
-            change("doomed", Expect::Version(doomed), None),
-            change("kept", Expect::Absent, json!(2)),
-            change("never", Expect::Absent, json!(3)),
+            change("new", ExpectedState::Absent, json!(1)),
+            change("kept", ExpectedState::Version(kept), json!(1)),
+            change("doomed", ExpectedState::Version(doomed), None),
+            change("kept", ExpectedState::Absent, json!(2)),
+            change("never", ExpectedState::Absent, json!(3)),
         ],
     )
     .await;
@@ -134,10 +138,10 @@ pub(crate) async fn a_change_sees_earlier_changes_of_its_batch(fixture: Fixture)
     let applied = apply(
         &fixture,
         [
-            change("a", Expect::Absent, json!(1)),
-            change("a", Expect::Anything, json!(2)),
-            change("a", Expect::Anything, None),
-            change("a", Expect::Absent, json!(3)),
+            change("a", ExpectedState::Absent, json!(1)),
+            change("a", ExpectedState::Anything, json!(2)),
+            change("a", ExpectedState::Anything, None),
+            change("a", ExpectedState::Absent, json!(3)),
         ],
     )
     .await;
@@ -158,8 +162,8 @@ pub(crate) async fn versions_rise_and_are_never_reused(fixture: Fixture) {
             assert!(version > last);
             last = version;
         }
-        apply(&fixture, [change("b", Expect::Anything, None)]).await;
-        apply(&fixture, [change("a", Expect::Anything, None)]).await;
+        apply(&fixture, [change("b", ExpectedState::Anything, None)]).await;
+        apply(&fixture, [change("a", ExpectedState::Anything, None)]).await;
     }
 }
 
@@ -207,10 +211,10 @@ pub(crate) async fn collections_are_independent(fixture: Fixture) {
     put(&fixture, "a", json!("of files")).await;
     let elsewhere = Change {
         collection: "notes".to_owned(),
-        ..change("a", Expect::Absent, json!("of notes"))
+        ..change("a", ExpectedState::Absent, json!("of notes"))
     };
     apply(&fixture, [elsewhere]).await;
-    apply(&fixture, [change("a", Expect::Anything, None)]).await;
+    apply(&fixture, [change("a", ExpectedState::Anything, None)]).await;
     let left = fixture.store.get("notes", "a").await.unwrap().unwrap();
     assert_eq!(left.body, json!("of notes"));
     assert_eq!(fixture.store.list("nowhere", None, 9).await, Ok(vec![]));
@@ -234,7 +238,7 @@ pub(crate) async fn only_one_of_many_threads_changes_a_version(fixture: Fixture)
 fn change_on_this_thread(fixture: &Fixture, version: u64) -> bool {
     let runtime = tokio::runtime::Builder::new_current_thread().build();
     let runtime = runtime.unwrap();
-    let change = change("a", Expect::Version(version), json!(1));
+    let change = change("a", ExpectedState::Version(version), json!(1));
     let applied = runtime.block_on(fixture.store.apply(vec![change]));
     matches!(applied, Ok(Applied::All(_)))
 }

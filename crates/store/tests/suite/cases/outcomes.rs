@@ -2,7 +2,8 @@
 
 use jiff::Timestamp;
 use panpan_runtime::ports::{
-    Before, Change, Claimed, Completed, Completion, End, Expect, Kept, KeptOutcome, Lease, Reopened,
+    Before, Change, Claimed, Completed, Completion, End, ExpectedState, Kept, KeptOutcome, Lease,
+    Reopened,
 };
 use serde_json::json;
 use uuid::Uuid;
@@ -143,7 +144,7 @@ pub(crate) async fn debug_output_shows_no_stored_data(fixture: Fixture) {
     let change = Change {
         collection: "files".to_owned(),
         id: "a".to_owned(),
-        expect: Expect::Anything,
+        expect: ExpectedState::Anything,
         body: Some(json!(PRIVATE)),
     };
     let changes = vec![change.clone()];

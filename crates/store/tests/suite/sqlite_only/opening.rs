@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use panpan_failure::codes;
-use panpan_runtime::ports::{Applied, Change, Claimed, Expect};
+use panpan_runtime::ports::{Applied, Change, Claimed, ExpectedState};
 use panpan_store::{OpenError, SqliteStore};
 use rusqlite::Connection;
 use serde_json::json;
@@ -41,7 +41,7 @@ async fn fill(fixture: &Fixture) {
     let change = Change {
         collection: "files".to_owned(),
         id: "a".to_owned(),
-        expect: Expect::Absent,
+        expect: ExpectedState::Absent,
         body: Some(json!({"b": 1})),
     };
     let applied = fixture.store.apply(vec![change]).await;

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use panpan_failure::codes;
 use panpan_runtime::ports::{
-    Applied, Change, Claimed, Completed, Completion, Documents as _, Expect, Lease, Outcomes,
-    StoreError,
+    Applied, Change, Claimed, Completed, Completion, Documents as _, ExpectedState, Lease,
+    Outcomes, StoreError,
 };
 use panpan_store::{RESERVE_BYTES, SMALLEST_SIZE_BYTES, SqliteOptions, SqliteStore};
 use rusqlite::Connection;
@@ -57,7 +57,7 @@ async fn revoke(store: &SqliteStore, id: &str) -> Result<Applied, StoreError> {
     let change = Change {
         collection: "tokens".to_owned(),
         id: id.to_owned(),
-        expect: Expect::Anything,
+        expect: ExpectedState::Anything,
         body: Some(serde_json::json!({"revoked": true})),
     };
     store.apply(vec![change]).await

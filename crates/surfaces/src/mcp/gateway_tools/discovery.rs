@@ -1,7 +1,7 @@
 //! `search` and `schema`: find operations and describe one.
 
 use panpan_failure::Failure;
-use panpan_runtime::absent;
+use panpan_runtime::operation_not_found;
 use serde_json::{Value, json};
 
 use crate::mcp::arguments::Arguments;
@@ -54,7 +54,7 @@ pub(super) fn describe(
         .find(|it| it.name().as_str() == operation_name);
     let operation = found.ok_or_else(|| {
         let names = callable.iter().map(|it| it.name().as_str());
-        absent(operation_name, names, "ask for")
+        operation_not_found(operation_name, names, "ask for")
     })?;
     serde_json::to_value(operation.spec()).map_err(|error| panpan_runtime::untyped(&error))
 }

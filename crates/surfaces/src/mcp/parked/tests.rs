@@ -1,6 +1,6 @@
 //! Who may resume a parked call, for how long it stays parked, and how many there may be.
 
-use panpan_runtime::{AskPerson, Question, Wanted};
+use panpan_runtime::{AskClient, Question, QuestionKind};
 use rmcp::model::{CallToolResult, ServerResult};
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ fn eliciting(caller: &str) -> InteractiveRequest {
         let reply = asks.ask(Question {
             name: None,
             message: "Sure?".to_owned(),
-            wanted: Wanted::Values { schema },
+            kind: QuestionKind::Form { schema },
         });
         let reply = CallToolResult::structured(json!({"reply": format!("{:?}", reply.await)}));
         Ok(ServerResult::CallToolResult(reply))
@@ -185,7 +185,7 @@ async fn a_call_with_several_input_requests_continues_when_all_have_a_reply() {
             asks.ask(Question {
                 name: Some(name.to_owned()),
                 message: "Sure?".to_owned(),
-                wanted: Wanted::Values { schema },
+                kind: QuestionKind::Form { schema },
             })
         };
         let (one, two) = tokio::join!(ask("one"), ask("two"));
@@ -223,13 +223,13 @@ async fn responses_sent_in_advance_answer_the_input_requests_of_their_names() {
         queue.ask(Question {
             name: name.map(str::to_owned),
             message: "Sure?".to_owned(),
-            wanted: Wanted::Values { schema },
+            kind: QuestionKind::Form { schema },
         })
     };
     use futures_util::FutureExt as _;
     assert_eq!(
         ask(Some("known")).now_or_never(),
-        Some(Ok(panpan_runtime::Reply::Declined))
+        Some(Ok(panpan_runtime::QuestionReply::Declined))
     );
     // Each response is used once, and only if it is valid.
     for name in [Some("known"), Some("unfit"), Some("other"), None] {

@@ -2,7 +2,7 @@
 
 use std::future::pending;
 
-use panpan_runtime::{Progress, Question, Reply, Unasked, Wanted};
+use panpan_runtime::{AskError, Progress, Question, QuestionKind, QuestionReply};
 use rmcp::ClientHandler;
 use rmcp::model::{
     CallToolRequestParams, ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult,
@@ -23,13 +23,13 @@ pub(super) async fn elicit(context: Context, input: Arc<Value>) -> Result<Value,
         let question = Question {
             name: None,
             message: format!("Who is number {number}?"),
-            wanted: Wanted::Values { schema },
+            kind: QuestionKind::Form { schema },
         };
         replies.push(match context.ask(question).await {
-            Ok(Reply::Accepted(values)) => values["name"].clone(),
+            Ok(QuestionReply::Accepted(values)) => values["name"].clone(),
             Ok(other) => json!(format!("{other:?}")),
             // Runs on without a caller until it is cancelled.
-            Err(Unasked::Gone) => pending().await,
+            Err(AskError::CallerLeft) => pending().await,
             Err(unasked) => json!(unasked.to_string()),
         });
         context.report(Progress {
@@ -123,7 +123,11 @@ async fn an_accepted_form_without_an_object_is_no_reply() {
     assert_eq!(session.post(&reply).await.status, 202);
     let answer = stream.message().await;
     let replies = &answer["result"]["structuredContent"]["replies"];
-    assert_eq!(*replies, json!([Unasked::Nobody.to_string()]), "{answer}");
+    assert_eq!(
+        *replies,
+        json!([AskError::Unsupported.to_string()]),
+        "{answer}"
+    );
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::future::pending;
 use std::time::Duration;
 
-use panpan_runtime::{CallRequest, IdempotencyKey, Question, Unasked, Wanted};
+use panpan_runtime::{AskError, CallRequest, IdempotencyKey, Question, QuestionKind};
 use rmcp::model::{
     CallToolRequestParams, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction,
 };
@@ -45,7 +45,7 @@ async fn a_stopping_server_cancels_elicitations_in_sessions_and_sends_no_more() 
     http.stopping.cancel();
     let answer = stream.message().await;
     let replies = &answer["result"]["structuredContent"]["replies"];
-    let stopping = Unasked::Stopping.to_string();
+    let stopping = AskError::Stopping.to_string();
     assert_eq!(*replies, json!([stopping, stopping]), "{answer}");
 }
 
@@ -74,7 +74,7 @@ async fn an_abandoned_elicitation_is_cancelled_at_the_client() {
         let question = Question {
             name: None,
             message: "Sure?".to_owned(),
-            wanted: Wanted::Values {
+            kind: QuestionKind::Form {
                 schema: json!({"type": "object", "properties": {}}),
             },
         };

@@ -157,7 +157,7 @@ async fn a_required_key_is_not_generated() {
     let mut strict = mutation("test/strict");
     strict.idempotency.key = KeyRule::Required;
     let builder = || {
-        let strict = Registration::new(strict.clone(), echo).steered_by_input();
+        let strict = Registration::new(strict.clone(), echo).options_in_input();
         Registry::builder().add(strict)
     };
     let each = HttpClient::to(gateway(builder()), HttpSettings::default()).await;
@@ -223,7 +223,7 @@ async fn a_failure_of_call_points_into_the_arguments_of_the_caller() {
             "/idempotency_key",
             "Leave out idempotency_key, then call again",
             "/input/idempotency_key",
-            "Write idempotency_key beside input, not in it, then call again",
+            "Write idempotency_key next to input, not inside it, then call again",
         ),
     ] {
         let as_tool = called(&each, "test__refused", input.clone()).await;

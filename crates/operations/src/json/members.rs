@@ -1,4 +1,4 @@
-//! Changing the shape of a document: its members, and lists in lists.
+//! Picks, omits and merges members, and flattens lists.
 
 use std::collections::HashSet;
 
@@ -8,11 +8,11 @@ use serde_json::{Map, Value};
 use super::document::ITEMS_LIMIT;
 use super::problem::Problem;
 
-/// Keeps or leaves out members of an object, or of every object in a list.
+/// Picks or omits members of an object, or of every object in a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Members {
     Kept,
-    LeftOut,
+    Omitted,
 }
 
 impl Members {
@@ -33,8 +33,8 @@ impl Members {
             Value::Array(items) => {
                 let each = items.iter().enumerate().map(|(index, item)| {
                     let members = item.as_object();
-                    let made = members.map(|members| self.of_object(members, names));
-                    made.ok_or_else(|| wrong(format!("/data/{index}"), item, "an object"))
+                    let changed = members.map(|members| self.of_object(members, names));
+                    changed.ok_or_else(|| wrong(format!("/data/{index}"), item, "an object"))
                 });
                 each.collect()
             }
@@ -56,14 +56,14 @@ impl Members {
     }
 }
 
-/// All members of both; where both have one, the second's counts.
+/// All members of both objects; the second one wins.
 pub(super) fn merged(first: &Map<String, Value>, second: &Map<String, Value>) -> Value {
     let all = first.iter().chain(second);
     all.map(|(name, value)| (name.clone(), value.clone()))
         .collect()
 }
 
-/// The items of lists in a list take the place of those lists, so many levels deep.
+/// Replaces nested lists by their items, up to this many levels.
 pub(super) fn flattened(items: &[Value], levels: usize) -> Result<Vec<Value>, Problem> {
     let mut flat = Vec::new();
     flatten_into(&mut flat, items, levels);
@@ -73,7 +73,7 @@ pub(super) fn flattened(items: &[Value], levels: usize) -> Result<Vec<Value>, Pr
     }
 }
 
-/// Calls itself no deeper than a document is nested.
+/// Recursion is limited by the depth of the document.
 fn flatten_into<'v>(flat: &mut Vec<&'v Value>, items: &'v [Value], levels: usize) {
     for item in items {
         match (item, levels) {

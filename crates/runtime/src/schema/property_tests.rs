@@ -1,5 +1,5 @@
-//! Random schemas and values: every violation that is reported is real, and none of them takes more than
-//! the bounded work.
+//! Properties over random schemas and values: a value has violations exactly if it is invalid, and every
+//! reported location is real.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// Schemas that hold others: by name, by list, in place, and by referring to what they are in.
+/// Nested schemas: in members, in lists, in place, and recursive.
 fn schemas() -> impl Strategy<Value = Value> {
     let leaf = select(vec![
         json!(true),
@@ -48,8 +48,8 @@ fn schemas() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Documents whose parts refer to each other only below a member or an item. A schema that refers to itself
-/// in place has no defined meaning to compare with.
+/// Schemas that are recursive only below a member or an item. The specification does not define recursion in
+/// place.
 fn documents() -> impl Strategy<Value = Value> {
     (schemas(), schemas(), schemas()).prop_map(|(root, f, g)| {
         let below = |part: Value| json!({"properties": {"a": part, "b": part}, "items": part});
@@ -78,7 +78,7 @@ fn values() -> impl Strategy<Value = Value> {
     })
 }
 
-/// The places the library lists, which takes as long as it takes.
+/// The locations that the library lists, in unbounded time.
 fn listed(validator: &Validator, value: &Value) -> BTreeSet<String> {
     let violations = validator
         .iter_errors(value)
@@ -90,7 +90,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
     #[test]
-    fn what_is_found_is_wrong_and_what_is_wrong_is_found(schema in documents(), value in values()) {
+    fn violations_are_real_and_exist_if_the_value_is_invalid(schema in documents(), value in values()) {
         let Ok(compiled) = Schema::compile(&schema) else {
             return Ok(());
         };

@@ -1,4 +1,4 @@
-//! From an answer to the output of `http/call`.
+//! Builds the output of `http/call` from the response.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -25,7 +25,7 @@ pub(super) fn output(incoming: &Incoming, latency_ms: u64, retries: u32) -> Valu
     })
 }
 
-/// Headers by name; those that come more than once are joined, as HTTP says they may be.
+/// Headers by name; repeated headers are joined with commas.
 fn headers(headers: &HeaderMap) -> Value {
     let mut members = Map::new();
     for (name, value) in headers {
@@ -43,7 +43,7 @@ fn headers(headers: &HeaderMap) -> Value {
     Value::Object(members)
 }
 
-/// JSON where the answer says that it is, and is right; a text; or bytes.
+/// JSON if the content type says so and the body parses; otherwise text, or base64.
 fn body(incoming: &Incoming) -> (&'static str, Value) {
     let bytes = &incoming.body;
     if bytes.is_empty() {

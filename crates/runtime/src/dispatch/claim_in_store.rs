@@ -1,5 +1,7 @@
-//! How the store is asked for a key: as often as the caller waits, and so that no key stays with a call
-//! that was told that it was not started.
+//! Claims a key in the store, and waits for a key in flight if the caller wants that.
+//!
+//! A claim that the store grants after the caller stopped waiting is released: the caller was already told
+//! that the call was not started.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -15,11 +17,11 @@ use crate::handler::BoxFuture;
 use crate::ports::Ports;
 use crate::ports::{Before, Claim, Claimed, Completion, End, StoreError};
 
-/// How long a caller that waits for another's outcome waits before it looks again.
-const LOOK_AGAIN_MS: u64 = 50;
+/// How often a key in flight is claimed again, and how often releasing a late claim is retried.
+const POLL_MS: u64 = 50;
 
-/// Asks the store, and asks again as long as the caller would rather wait than be told to.
-pub(super) async fn ask(
+/// Claims a key; while it is in flight, claims it again for as long as the caller wants to wait.
+pub(super) async fn claim_in_store(
     dispatcher: &Dispatcher,
     validated: &Validated,
     claim: Claim,
@@ -28,14 +30,14 @@ pub(super) async fn ask(
     let clock = &dispatcher.ports().clock;
     let call = &validated.call;
     loop {
-        let claimed = ask_once(dispatcher, validated, claim).await?;
+        let claimed = claim_once(dispatcher, validated, claim).await?;
         let left_ms = milliseconds_between(clock.now(), validated.deadline);
         let in_time = left_ms > 0 && !call.is_aborted() && reply.is_awaited();
         let waits = call.in_flight == InFlight::Wait && in_time;
         if !waits || !matches!(claimed, Claimed::InFlight { .. }) {
             return Ok(claimed);
         }
-        let pause = clock.sleep(LOOK_AGAIN_MS.min(left_ms));
+        let pause = clock.sleep(POLL_MS.min(left_ms));
         match &call.abort {
             Some(abort) => {
                 let _ = abort.run_until_cancelled(pause).await;
@@ -45,73 +47,72 @@ pub(super) async fn ask(
     }
 }
 
-/// Asks once, for as long as the caller waits. What the store grants afterwards is given back.
-async fn ask_once(
+/// Claims once, until the caller stops waiting. A claim granted later is released.
+async fn claim_once(
     dispatcher: &Dispatcher,
     validated: &Validated,
     claim: Claim,
 ) -> Result<Claimed, StoreError> {
     let ports = dispatcher.ports();
-    if let Some(held_back) = dispatcher.held_back(&claim) {
-        // It may have been written after all, and only the word of it was lost.
+    if let Some(unwritten) = dispatcher.unwritten_claim(&claim) {
+        // The store may have written the outcome although its confirmation was lost.
         let kept = ports.outcomes.kept(claim.scope).await.ok().flatten();
-        return Ok(match (held_back, kept) {
+        return Ok(match (unwritten, kept) {
             (Claimed::InFlight { .. }, Some(kept)) => Claimed::Replay(kept),
-            (held_back, _) => held_back,
+            (unwritten, _) => unwritten,
         });
     }
     let outcomes = ports.outcomes.clone();
-    let mut asking: BoxFuture<'static, _> = Box::pin(async move { outcomes.claim(claim).await });
-    // Most stores answer a repeat at once, and need no timer.
-    if let Poll::Ready(claimed) = poll_fn(|task| Poll::Ready(asking.as_mut().poll(task))).await {
+    let mut claiming: BoxFuture<'static, _> = Box::pin(async move { outcomes.claim(claim).await });
+    // Most stores answer at once, without a timer.
+    if let Poll::Ready(claimed) = poll_fn(|task| Poll::Ready(claiming.as_mut().poll(task))).await {
         return claimed;
     }
-    match select(asking, pin!(stops_waiting(dispatcher, validated))).await {
+    match select(claiming, pin!(caller_stops_waiting(dispatcher, validated))).await {
         Either::Left((claimed, _)) => claimed,
-        Either::Right(((), asking)) => {
+        Either::Right(((), claiming)) => {
             let ports = ports.clone();
-            let given_back = async move {
-                if let Some(unused) = asking.await.ok().as_ref().and_then(as_it_was) {
-                    give_back(&ports, unused, claim.lease_ms).await;
+            let release = async move {
+                if let Some(unused) = claiming.await.ok().as_ref().and_then(undo_claim) {
+                    release_late(&ports, unused, claim.lease_ms).await;
                 }
             };
-            dispatcher.ports().spawn.spawn(Box::pin(given_back));
+            dispatcher.ports().spawn.spawn(Box::pin(release));
             Err(StoreError::Slow)
         }
     }
 }
 
-/// When the caller's time is over, or it aborts. One that had aborted before may ask for an outcome there
-/// is; it will not be let run.
-async fn stops_waiting(dispatcher: &Dispatcher, validated: &Validated) {
+/// Ready at the deadline or when the caller aborts. A call that was aborted before may still replay an
+/// outcome; it does not run.
+async fn caller_stops_waiting(dispatcher: &Dispatcher, validated: &Validated) {
     let clock = &dispatcher.ports().clock;
-    // A call whose time is over may still have an outcome to replay.
+    // A call past its deadline may still replay an outcome.
     let left_ms = match milliseconds_between(clock.now(), validated.deadline) {
         0 => STORE_PATIENCE_MS,
         left_ms => left_ms,
     };
-    let time_is_over = clock.sleep(left_ms);
+    let deadline = clock.sleep(left_ms);
     match &validated.call.abort {
         Some(abort) if !abort.is_cancelled() => {
-            let _ = abort.run_until_cancelled(time_is_over).await;
+            let _ = abort.run_until_cancelled(deadline).await;
         }
-        _ => time_is_over.await,
+        _ => deadline.await,
     }
 }
 
-/// Gives a key back for as long as nobody else can have taken it.
-async fn give_back(ports: &Ports, unused: Completion, lease_ms: u64) {
-    for _ in 0..lease_ms.div_ceil(LOOK_AGAIN_MS) {
+/// Releases a claim that was granted too late. Retries for one lease; after that the key can be taken over.
+async fn release_late(ports: &Ports, unused: Completion, lease_ms: u64) {
+    for _ in 0..lease_ms.div_ceil(POLL_MS) {
         if ports.outcomes.complete(unused.clone()).await.is_ok() {
             return;
         }
-        ports.clock.sleep(LOOK_AGAIN_MS).await;
+        ports.clock.sleep(POLL_MS).await;
     }
 }
 
-/// Leaves a key that was granted to nobody as it was found. That its holder stopped without a word has
-/// to stay known.
-fn as_it_was(claimed: &Claimed) -> Option<Completion> {
+/// The completion that puts a key back into the state before the claim. An abandoned key stays abandoned.
+fn undo_claim(claimed: &Claimed) -> Option<Completion> {
     let Claimed::Held { lease, before, .. } = claimed else {
         return None;
     };

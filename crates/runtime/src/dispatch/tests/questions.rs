@@ -1,29 +1,29 @@
-//! Questions to the person behind a call: whose time they take, how long, and what is kept of them.
+//! Questions to the client of a call: paused timeouts, limits, and redaction.
 
 use super::*;
-use crate::SIGNS_OF_LIFE_LIMIT_MS;
-use crate::handler::{AskPerson, BoxFuture, QUESTIONS_WAIT_LIMIT_MS, Question, Reply};
-use crate::handler::{QUESTION_BYTES_LIMIT, Unasked, Wanted};
-use crate::retry::Upstream;
+use crate::EXTENDED_ATTEMPT_LIMIT_MS;
+use crate::handler::{AskClient, BoxFuture, QUESTIONS_WAIT_LIMIT_MS, Question, QuestionReply};
+use crate::handler::{AskError, QUESTION_BYTES_LIMIT, QuestionKind};
+use crate::retry::UpstreamHealth;
 
 const MINUTE_MS: u64 = 60_000;
 const QUESTION: &str = "which of the two is meant";
 const REPLY: &str = "the second of them";
 
-/// A person who takes some time to answer.
+/// A client that takes some time to reply.
 #[derive(Debug, Default)]
-struct Person {
+struct SlowClient {
     takes_ms: u64,
     read: Mutex<Vec<String>>,
 }
 
-impl AskPerson for Person {
-    fn ask(&self, question: Question) -> BoxFuture<'_, Result<Reply, Unasked>> {
+impl AskClient for SlowClient {
+    fn ask(&self, question: Question) -> BoxFuture<'_, Result<QuestionReply, AskError>> {
         self.read.lock().unwrap().push(question.message);
         Box::pin(async {
             tokio::time::sleep(std::time::Duration::from_millis(self.takes_ms)).await;
             let values = json!({"reply": REPLY}).as_object().cloned();
-            Ok(Reply::Accepted(values.unwrap_or_default()))
+            Ok(QuestionReply::Accepted(values.unwrap_or_default()))
         })
     }
 }
@@ -32,26 +32,26 @@ fn question(message: &str) -> Question {
     Question {
         name: None,
         message: message.to_owned(),
-        wanted: Wanted::Values {
+        kind: QuestionKind::Form {
             schema: json!({"type": "object"}),
         },
     }
 }
 
-/// Asks as often as it is told to, then works for as long as it is told to.
+/// Asks as often and works for as long as its input says.
 async fn asking(context: Context, input: Arc<Value>) -> Result<Value, Failure> {
-    let mut said = json!(null);
+    let mut reply = json!(null);
     for _ in 0..input["times"].as_u64().unwrap_or(1) {
-        said = match context.ask(question(QUESTION)).await {
-            Ok(Reply::Accepted(values)) => values["reply"].clone(),
+        reply = match context.ask(question(QUESTION)).await {
+            Ok(QuestionReply::Accepted(values)) => values["reply"].clone(),
             Ok(other) => json!(format!("{other:?}")),
-            Err(unasked) => json!(unasked.to_string()),
+            Err(error) => json!(error.to_string()),
         };
     }
     context.sleep(input["works_ms"].as_u64().unwrap_or(0)).await;
     match input["fails"].as_bool() {
         Some(true) => Err(Failure::new(codes::TOOL_FAILED)),
-        _ => Ok(said),
+        _ => Ok(reply),
     }
 }
 
@@ -70,12 +70,12 @@ fn fixture() -> Fixture {
 }
 
 async fn answer(takes_ms: u64, timeout_ms: Option<u64>, name: &str, input: Value) -> String {
-    let person = Person {
+    let client = SlowClient {
         takes_ms,
-        ..Person::default()
+        ..SlowClient::default()
     };
     let request = CallRequest {
-        person: Some(Arc::new(person)),
+        client: Some(Arc::new(client)),
         timeout_ms,
         ..CallRequest::from_wire(name, input)
     };
@@ -86,8 +86,8 @@ async fn answer(takes_ms: u64, timeout_ms: Option<u64>, name: &str, input: Value
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_time_of_an_attempt_stands_still_while_a_person_is_asked() {
-    let silence = Unasked::Silence.to_string();
+async fn the_timeout_of_an_attempt_pauses_while_a_question_is_open() {
+    let timed_out = AskError::TimedOut.to_string();
     let limit = QUESTIONS_WAIT_LIMIT_MS;
     let (once, twice) = (json!({}), json!({"times": 2}));
     let (working, hanging) = (json!({"works_ms": 900}), json!({"works_ms": 1100}));
@@ -95,14 +95,14 @@ async fn the_time_of_an_attempt_stands_still_while_a_person_is_asked() {
         (0, None, &once, REPLY),
         (5 * MINUTE_MS, None, &once, REPLY),
         (limit - 1, None, &once, REPLY),
-        (limit + 1, None, &once, &silence),
+        (limit + 1, None, &once, &timed_out),
         (limit / 2 - 1, None, &twice, REPLY),
-        (limit / 2 + 1, None, &twice, &silence),
-        // The work itself has no more time than before.
+        (limit / 2 + 1, None, &twice, &timed_out),
+        // The handler itself has no more time than before.
         (5 * MINUTE_MS, None, &working, REPLY),
         (5 * MINUTE_MS, None, &hanging, "TIMEOUT"),
         (0, None, &hanging, "TIMEOUT"),
-        // What the caller says about its patience holds.
+        // The timeout of the caller is never extended.
         (MINUTE_MS, Some(2 * MINUTE_MS), &once, REPLY),
         (MINUTE_MS, Some(MINUTE_MS / 2), &once, "TIMEOUT"),
         (MINUTE_MS, Some(MINUTE_MS + 500), &working, "TIMEOUT"),
@@ -114,13 +114,13 @@ async fn the_time_of_an_attempt_stands_still_while_a_person_is_asked() {
     }
 }
 
-/// Shows every so often that it is at work, and is then silent for as long as it is told to.
+/// Resets its timeout at intervals, then works without resets for as long as its input says.
 async fn working(context: Context, input: Arc<Value>) -> Result<Value, Failure> {
-    for _ in 0..input["signs"].as_u64().unwrap_or(0) {
+    for _ in 0..input["resets"].as_u64().unwrap_or(0) {
         context
             .sleep(input["each_ms"].as_u64().unwrap_or(900))
             .await;
-        context.note_sign_of_life();
+        context.reset_timeout();
     }
     context
         .sleep(input["silent_ms"].as_u64().unwrap_or(0))
@@ -129,15 +129,15 @@ async fn working(context: Context, input: Arc<Value>) -> Result<Value, Failure> 
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_attempt_has_its_whole_time_again_after_each_sign_of_life() {
-    let hour_ms = SIGNS_OF_LIFE_LIMIT_MS;
-    for (signs, each_ms, silent_ms, timeout_ms, expected) in [
+async fn the_timeout_starts_over_after_each_reset() {
+    let hour_ms = EXTENDED_ATTEMPT_LIMIT_MS;
+    for (resets, each_ms, silent_ms, timeout_ms, expected) in [
         (0, 900, 900, None, Some("done")),
         (0, 900, 1100, None, None),
         (10, 900, 900, None, Some("done")),
         (10, 900, 1100, None, None),
         (10, 1100, 0, None, None),
-        // Not for ever, and not beyond what the caller stated.
+        // Up to the limit, and not beyond the timeout of the caller.
         (hour_ms / 900 - 2, 900, 0, None, Some("done")),
         (hour_ms / 900 + 2, 900, 0, None, None),
         (10, 900, 0, Some(5000), None),
@@ -146,7 +146,7 @@ async fn an_attempt_has_its_whole_time_again_after_each_sign_of_life() {
         let mut spec = query();
         spec.timeout_ms = Some(1000);
         let builder = Registry::builder().register(spec, working);
-        let input = json!({"signs": signs, "each_ms": each_ms, "silent_ms": silent_ms});
+        let input = json!({"resets": resets, "each_ms": each_ms, "silent_ms": silent_ms});
         let request = CallRequest {
             timeout_ms,
             ..CallRequest::from_wire("test/run", input.clone())
@@ -159,20 +159,21 @@ async fn an_attempt_has_its_whole_time_again_after_each_sign_of_life() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_caller_whose_time_was_over_learns_that_a_person_was_asked() {
+async fn a_timeout_during_a_question_says_that_the_reply_was_missing() {
     for (takes_ms, expected) in [
         (
             MINUTE_MS,
-            "operation test/run did not answer within 30000 ms: a person was still being asked",
+            "operation test/run did not answer within 30000 ms: it was waiting for a reply from \
+             the client",
         ),
         (0, "operation test/run did not answer within 1000 ms"),
     ] {
-        let person = Person {
+        let client = SlowClient {
             takes_ms,
-            ..Person::default()
+            ..SlowClient::default()
         };
         let request = CallRequest {
-            person: Some(Arc::new(person)),
+            client: Some(Arc::new(client)),
             timeout_ms: Some(MINUTE_MS / 2),
             ..CallRequest::from_wire("test/run", json!({"works_ms": MINUTE_MS}))
         };
@@ -182,17 +183,17 @@ async fn a_caller_whose_time_was_over_learns_that_a_person_was_asked() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_person_who_takes_their_time_is_not_held_against_the_upstream() {
-    let upstream = Arc::new(Upstream::named("api"));
+async fn a_slow_reply_does_not_count_against_the_upstream() {
+    let upstream = Arc::new(UpstreamHealth::named("api"));
     let registration = Registration::new(query(), asking).behind(upstream);
     let fixture = Fixture::over(Registry::builder().add(registration), Settings::default());
     for _ in 0..20 {
-        let person = Person {
+        let client = SlowClient {
             takes_ms: MINUTE_MS,
-            ..Person::default()
+            ..SlowClient::default()
         };
         let request = CallRequest {
-            person: Some(Arc::new(person)),
+            client: Some(Arc::new(client)),
             timeout_ms: Some(1000),
             ..CallRequest::from_wire("test/run", json!({}))
         };
@@ -207,13 +208,13 @@ async fn a_person_who_takes_their_time_is_not_held_against_the_upstream() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_a_person_nobody_is_asked() {
+async fn without_a_client_there_is_no_question() {
     let said = fixture().call("test/run", json!({})).await.unwrap();
-    assert_eq!(said, json!(Unasked::Nobody.to_string()));
+    assert_eq!(said, json!(AskError::Unsupported.to_string()));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_is_asked_up_to_its_limit() {
+async fn the_size_of_a_question_is_limited() {
     let of = |count: usize| "x".repeat(count);
     let limit = QUESTION_BYTES_LIMIT;
     let empty = json!({"type": "object", "title": ""});
@@ -221,14 +222,14 @@ async fn a_question_is_asked_up_to_its_limit() {
     let form = |message: usize, title: usize| Question {
         name: None,
         message: of(message),
-        wanted: Wanted::Values {
+        kind: QuestionKind::Form {
             schema: json!({"type": "object", "title": of(title)}),
         },
     };
     let visit = |message: usize, url: usize, id: usize| Question {
         name: None,
         message: of(message),
-        wanted: Wanted::Visit {
+        kind: QuestionKind::Url {
             url: of(url),
             id: of(id),
         },
@@ -253,20 +254,20 @@ async fn a_question_is_asked_up_to_its_limit() {
             }
         };
         let request = CallRequest {
-            person: Some(Arc::new(Person::default())),
+            client: Some(Arc::new(SlowClient::default())),
             ..CallRequest::from_wire("test/run", json!({}))
         };
         let answer = Fixture::of(query(), asks)
             .dispatcher
             .dispatch(request)
             .await;
-        let refused = (!expected).then(|| Unasked::Large.to_string());
+        let refused = (!expected).then(|| AskError::TooLarge.to_string());
         assert_eq!(answer.into_value().unwrap(), json!(refused));
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_secret_stands_in_no_question_and_nothing_of_it_is_kept() {
+async fn questions_are_redacted_and_not_recorded() {
     let key = "sk-live-abcdefghijklmnopqrstuvwxyz012345";
     let telling = |context: Context, input: Arc<Value>| async move {
         let asked = context.ask(question(input["says"].as_str().unwrap_or_default()));
@@ -274,10 +275,10 @@ async fn what_is_secret_stands_in_no_question_and_nothing_of_it_is_kept() {
         Err::<Value, _>(Failure::new(codes::TOOL_FAILED))
     };
     let fixture = Fixture::of(query(), telling);
-    let person = Arc::new(Person::default());
+    let client = Arc::new(SlowClient::default());
     for says in [format!("is {key} yours"), QUESTION.to_owned()] {
         let request = CallRequest {
-            person: Some(person.clone()),
+            client: Some(client.clone()),
             ..CallRequest::from_wire("test/run", json!({"says": says}))
         };
         fixture
@@ -288,11 +289,11 @@ async fn what_is_secret_stands_in_no_question_and_nothing_of_it_is_kept() {
             .unwrap_err();
     }
     assert_eq!(
-        *person.read.lock().unwrap(),
+        *client.read.lock().unwrap(),
         ["is [REDACTED] yours", QUESTION]
     );
     let kept = format!("{:?}", fixture.store.recordings());
     assert!(!kept.is_empty() && !kept.contains(REPLY), "{kept}");
-    let shown = format!("{:?} {:?}", question(QUESTION), Reply::Declined);
-    assert_eq!(shown, "Question(Values) Declined");
+    let shown = format!("{:?} {:?}", question(QUESTION), QuestionReply::Declined);
+    assert_eq!(shown, "Question(Form) Declined");
 }

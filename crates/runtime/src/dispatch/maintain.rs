@@ -1,4 +1,4 @@
-//! What has to be done from time to time, beside the calls.
+//! Periodic maintenance: hands counts to the store and deletes expired data.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
@@ -8,24 +8,24 @@ use jiff::{SignedDuration, Timestamp};
 use super::Dispatcher;
 use crate::ports::{StoreError, Swept};
 use crate::registry::Registry;
-use crate::tally::Way;
+use crate::tally::CallFlags;
 
-/// How often the store is asked to forget before calls that came meanwhile are looked after again.
+/// The maximum number of sweeps in one run.
 const SWEEPS_LIMIT: u32 = 100;
 
 impl Dispatcher {
-    /// What has to be done from time to time: hands counts to the store and has it forget what nobody
-    /// can ask for any more. Call it every few seconds, and once before the end.
-    pub async fn tend(&self) -> Result<Swept, StoreError> {
+    /// Hands counts to the store and lets it delete expired keys, recordings and counts. Call it every few
+    /// seconds, and once before the process exits.
+    pub async fn maintain(&self) -> Result<Swept, StoreError> {
         self.collect_successes();
         let outcomes = &self.ports().outcomes;
-        let repeated = self.repeats().empty();
+        let repeated = self.repeated_failures().take_counted();
         repeated.into_iter().for_each(|it| outcomes.note(it));
-        let counts = self.tally().empty();
+        let counts = self.tally().take();
         if !counts.is_empty() {
             outcomes.count(counts);
         }
-        // A store that cannot write at the moment may still have something to forget.
+        // Deleting may work even if writing failed.
         let flushed = outcomes.flush().await;
         let kept_ms = self.settings().recordings_keep_ms;
         let kept = SignedDuration::from_millis(i64::try_from(kept_ms).unwrap_or(i64::MAX));
@@ -34,7 +34,7 @@ impl Dispatcher {
         flushed.and(swept)
     }
 
-    /// Sweeps as long as there is something to sweep: a store forgets only so much at once.
+    /// Sweeps until nothing is left: one sweep deletes a bounded amount.
     async fn sweep(&self, recordings_before: Timestamp) -> Result<Swept, StoreError> {
         let mut all = Swept::default();
         for _ in 0..SWEEPS_LIMIT {
@@ -49,7 +49,7 @@ impl Dispatcher {
         Ok(all)
     }
 
-    /// Moves what operations have counted themselves to the tally.
+    /// Moves the success counts of the operations to the tally.
     fn collect_successes(&self) {
         let now = self.ports().clock.now();
         let collect = |registry: &Registry| {
@@ -57,7 +57,8 @@ impl Dispatcher {
                 let calls = operation.successes.swap(0, Ordering::Relaxed);
                 if calls > 0 {
                     let name = operation.name().as_str();
-                    self.tally().add(name, None, now, Way::default(), calls);
+                    self.tally()
+                        .add(name, None, now, CallFlags::default(), calls);
                 }
             }
         };
@@ -72,7 +73,7 @@ impl Dispatcher {
     }
 }
 
-/// Whether a call that began under this registry may still run.
+/// Whether a call that began with this registry may still run.
 fn is_still_used(registry: &Arc<Registry>) -> bool {
     registry
         .operations()

@@ -1,41 +1,40 @@
-//! What the end of an attempt tells about the service behind an operation.
+//! The verdict of an attempt: what its result means for the circuits of the host and the operation.
 //!
-//! A host that cannot be connected to keeps every operation behind it from working. A connection that is
-//! there and an answer that is a 5xx, or does not come, is the failure of one operation: others of the
-//! same service may be well.
+//! A failed connection is a failure of the host, and affects all its operations. A 5xx response or a timeout
+//! is a failure of one operation; others of the same service may work.
 
 use panpan_failure::{Category, Code, Failure, Inferred, Upstream as Answered, codes};
 use serde_json::Value;
 
-/// What is known about one circuit.
+/// What an attempt means for one circuit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum Signal {
     /// Nothing.
     Nothing,
-    /// It answered, whatever the answer was.
+    /// There was a response, whatever it was.
     Answered,
     /// It failed.
     Failed,
 }
 
-/// What is known about both circuits.
+/// What an attempt means for both circuits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Verdict {
-    pub(crate) host: Told,
-    pub(crate) operation: Told,
+    pub(crate) host: Signal,
+    pub(crate) operation: Signal,
 }
 
-/// Codes of a connection that was never made.
+/// Codes of a connection that was not established.
 const NOT_CONNECTED: [&str; 3] = [
     codes::ERR_CONNECTION_REFUSED.code,
     codes::ERR_DNS_FAILURE.code,
     codes::ERR_SSL_ERROR.code,
 ];
 
-/// Reasons in the details that say the same where the code does not.
+/// Details that say the same if the code does not.
 const NOT_CONNECTED_REASONS: [&str; 2] = ["connect_timeout", "unreachable"];
 
-/// Codes of what was stopped on this side, before anything was sent.
+/// Codes of requests that were not sent.
 const NOT_SENT: [&str; 3] = [
     codes::ERR_CIRCUIT_OPEN.code,
     codes::ERR_BLOCKED_HOST.code,
@@ -43,37 +42,37 @@ const NOT_SENT: [&str; 3] = [
 ];
 
 impl Verdict {
-    /// It was stopped on purpose, or by a defect on this side.
+    /// The attempt was cancelled, or failed on this side.
     pub(crate) const NOTHING: Self = Self {
-        host: Told::Nothing,
-        operation: Told::Nothing,
+        host: Signal::Nothing,
+        operation: Signal::Nothing,
     };
-    /// It gave an answer.
+    /// The service responded.
     pub(crate) const ANSWERED: Self = Self {
-        host: Told::Answered,
-        operation: Told::Answered,
+        host: Signal::Answered,
+        operation: Signal::Answered,
     };
-    /// Its time ran out.
-    pub(crate) const SILENT: Self = Self {
-        host: Told::Nothing,
-        operation: Told::Failed,
+    /// The attempt timed out.
+    pub(crate) const TIMED_OUT: Self = Self {
+        host: Signal::Nothing,
+        operation: Signal::Failed,
     };
     const NOT_CONNECTED: Self = Self {
-        host: Told::Failed,
-        operation: Told::Nothing,
+        host: Signal::Failed,
+        operation: Signal::Nothing,
     };
     const OPERATION_FAILED: Self = Self {
-        host: Told::Answered,
-        operation: Told::Failed,
+        host: Signal::Answered,
+        operation: Signal::Failed,
     };
 
-    /// What a failure tells about a service at this host.
+    /// The verdict of a failure of a service at this host.
     pub(crate) fn of(failure: &Failure, host: Option<&str>) -> Self {
-        // A gateway that says how often something was tried has answered; what is broken lies behind it.
+        // A gateway that reports attempts has responded; the failure is behind it.
         if failure.attempts().is_some() {
             return Self::ANSWERED;
         }
-        // A code that was read from the words of an answer: there was an answer.
+        // A code inferred from text means that there was a response.
         let has_status = failure.upstream().is_some_and(|it| it.status.is_some());
         if failure.inferred().contains(&Inferred::Code) && !has_status {
             return Self::ANSWERED;
@@ -83,12 +82,12 @@ impl Verdict {
         }
         if !was_connected(failure) {
             return match is_elsewhere(failure, host) {
-                // A redirect led away from the host.
+                // A redirect led to another host.
                 true => Self::OPERATION_FAILED,
                 false => Self::NOT_CONNECTED,
             };
         }
-        match is_its_fault(failure) {
+        match is_service_failure(failure) {
             true => Self::OPERATION_FAILED,
             false => Self::ANSWERED,
         }
@@ -99,26 +98,28 @@ fn was_connected(failure: &Failure) -> bool {
     let answered = failure.upstream().is_some_and(|it| it.status.is_some());
     let reason = failure.details().and_then(|it| it.get("reason"));
     let reason = reason.and_then(Value::as_str).unwrap_or_default();
-    // A write after which nothing is known had left.
+    // With an unknown outcome, the request was sent.
     let is_lost = is(failure.code(), codes::ERR_OUTCOME_UNKNOWN.code);
     let is_refused = NOT_CONNECTED.contains(&failure.code().as_str());
     answered || is_lost || !(is_refused || NOT_CONNECTED_REASONS.contains(&reason))
 }
 
 fn is_elsewhere(failure: &Failure, host: Option<&str>) -> bool {
-    let asked = failure.upstream().and_then(|it| it.provider.as_deref());
-    asked.zip(host).is_some_and(|(asked, host)| asked != host)
+    let provider = failure.upstream().and_then(|it| it.provider.as_deref());
+    provider
+        .zip(host)
+        .is_some_and(|(provider, host)| provider != host)
 }
 
-/// Whether the operation failed, rather than refused this call. A service that limits rates is well.
-fn is_its_fault(failure: &Failure) -> bool {
+/// Whether the service failed, rather than refused this call. Rate limits are not failures.
+fn is_service_failure(failure: &Failure) -> bool {
     let is_refusal = failure.upstream().is_some_and(is_client_error);
     let is_lost = is(failure.code(), codes::ERR_OUTCOME_UNKNOWN.code);
-    let is_trouble = matches!(
+    let is_server_side = matches!(
         failure.category(),
         Category::Transient | Category::ServerError | Category::Network | Category::Timeout
     );
-    !is_refusal && (is_lost || is_trouble)
+    !is_refusal && (is_lost || is_server_side)
 }
 
 fn is_client_error(answered: &Answered) -> bool {
@@ -142,15 +143,15 @@ mod tests {
     }
 
     #[test]
-    fn what_a_tool_says_about_others_is_not_its_own_failure() {
-        let said = |entry| failed(entry).mark_inferred(Inferred::Code);
+    fn a_code_inferred_from_text_does_not_count_as_a_failure() {
+        let inferred = |entry| failed(entry).mark_inferred(Inferred::Code);
         for entry in [
             codes::ERR_CONNECTION_REFUSED,
             codes::ERR_TIMEOUT,
             codes::ERR_SOCKET_ERROR,
             codes::ERR_TRY_LATER,
         ] {
-            assert_eq!(Verdict::of(&said(entry), None), Verdict::ANSWERED);
+            assert_eq!(Verdict::of(&inferred(entry), None), Verdict::ANSWERED);
             assert_ne!(Verdict::of(&failed(entry), None), Verdict::ANSWERED);
         }
         let full = failed(codes::ERR_OVERLOADED);
@@ -158,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_connection_that_was_not_made_is_the_fault_of_the_host() {
+    fn only_a_failed_connection_counts_against_the_host() {
         let reason = |entry, reason: &str| failed(entry).with_detail("reason", reason);
         let status = |entry, status| failed(entry).with_upstream(Answered::status(status));
         let (host, operation) = (Verdict::NOT_CONNECTED, Verdict::OPERATION_FAILED);
@@ -177,7 +178,7 @@ mod tests {
             (failed(codes::ERR_TIMEOUT), operation),
             (status(codes::ERR_HTTP_500_SERVER_ERROR, 500), operation),
             (status(codes::ERR_HTTP_503_UNAVAILABLE, 503), operation),
-            // A service that passes on that another one could not be reached.
+            // The service responded that another one could not be reached.
             (status(codes::ERR_CONNECTION_REFUSED, 502), operation),
             (status(codes::ERR_HTTP_408_TIMEOUT, 408), answered),
             (failed(codes::ERR_HTTP_429_RATE_LIMITED), answered),
@@ -195,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_is_not_blamed_for_where_a_redirect_leads() {
+    fn a_failed_connection_after_a_redirect_does_not_count_against_the_host() {
         let provider = Answered::default().provider("other.example");
         let failure = failed(codes::ERR_CONNECTION_REFUSED).with_upstream(provider);
         for (host, verdict) in [

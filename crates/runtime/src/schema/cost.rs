@@ -1,53 +1,52 @@
-//! How much work a schema can make, known before it is used.
+//! The cost of checking a value against a schema, computed before the schema is used.
 //!
-//! A schema may list the same alternatives at every level, or refer to itself, so that a small value is
-//! held against it in more ways than there is time for. Those are refused when they are compiled.
+//! Alternatives and references can multiply, so that a small value takes exponential time. Such schemas are
+//! refused when they are compiled.
 
 use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
-/// In how many ways a schema may be held against one value: itself, what it refers to, and its
-/// alternatives, each counted as often as it is reached.
-pub const WAYS_LIMIT: usize = 10_000;
+/// How many subschemas may apply to one value: the schema itself, its references and its alternatives, each
+/// counted as often as it is reached.
+pub const APPLIED_SUBSCHEMAS_LIMIT: usize = 10_000;
 
-/// How many schemas may be held against one value inside each other. Each takes a piece of the stack, and
-/// does so again for each level of the value.
-pub const IN_A_ROW_LIMIT: usize = 32;
+/// How many subschemas that apply to one value may be nested. Each takes stack space for each level of the
+/// value.
+pub const NESTED_SUBSCHEMAS_LIMIT: usize = 32;
 
-/// How many steps it may take to find that out for all parts of a schema together.
+/// The maximum number of steps to compute the cost of a schema.
 const STEPS_LIMIT: usize = 5_000_000;
 
-/// How schemas may be held against the same value by another one.
+/// Keywords whose subschemas apply to the same value.
 const LISTS: [&str; 3] = ["allOf", "anyOf", "oneOf"];
 const SINGLE: [&str; 4] = ["not", "if", "then", "else"];
 const NAMED: [&str; 2] = ["dependentSchemas", "dependencies"];
 
-/// What has to be known of a schema to use it.
+/// The cost of a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Shape {
-    /// In how many ways it is held against one value at most.
-    pub(super) ways: usize,
-    /// Whether a list of all that is wrong cannot be longer than the value and the schema allow: it has
-    /// no alternatives, and does not refer to itself.
+pub(super) struct Cost {
+    /// The maximum number of subschemas that apply to one value.
+    pub(super) subschemas: usize,
+    /// Whether the list of violations is bounded: the schema has no alternatives and no recursion.
     pub(super) is_plain: bool,
 }
 
-impl Shape {
-    /// The shape of a schema, or why it cannot be used.
+impl Cost {
+    /// The cost of a schema, or why the schema is refused.
     pub(super) fn of(schema: &Value) -> Result<Self, String> {
         let mut count = Count {
             root: schema,
             steps: 0,
         };
-        let (mut open, mut ways, mut has_alternatives) = (vec![schema], 1, false);
+        let (mut open, mut subschemas, mut has_alternatives) = (vec![schema], 1, false);
         while let Some(next) = open.pop() {
             match next {
                 Value::Object(keywords) => {
                     has_alternatives |= ["anyOf", "oneOf", "if"]
                         .iter()
                         .any(|name| keywords.contains_key(*name));
-                    ways = ways.max(count.ways(next)?);
+                    subschemas = subschemas.max(count.subschemas(next)?);
                     open.extend(keywords.values());
                 }
                 Value::Array(parts) => open.extend(parts),
@@ -55,60 +54,60 @@ impl Shape {
             }
         }
         Ok(Self {
-            ways,
-            is_plain: !has_alternatives && !refers_to_itself(schema),
+            subschemas,
+            is_plain: !has_alternatives && !is_recursive(schema),
         })
     }
 }
 
-/// Counts the ways in which parts of a schema are held against one value.
+/// Counts the subschemas that apply to one value.
 struct Count<'s> {
     root: &'s Value,
     steps: usize,
 }
 
 impl<'s> Count<'s> {
-    fn ways(&mut self, schema: &'s Value) -> Result<usize, String> {
-        let mut ways = 0;
-        self.below(schema, &mut Vec::new(), &mut ways)?;
-        Ok(ways)
+    fn subschemas(&mut self, schema: &'s Value) -> Result<usize, String> {
+        let mut count = 0;
+        self.count(schema, &mut Vec::new(), &mut count)?;
+        Ok(count)
     }
 
-    /// A schema that is reached by itself is not looked at again, as in the library.
-    fn below(
+    /// A recursive reference is not followed, as in the library.
+    fn count(
         &mut self,
         schema: &'s Value,
         path: &mut Vec<*const Value>,
-        ways: &mut usize,
+        count: &mut usize,
     ) -> Result<(), String> {
-        let (Value::Object(keywords), place) = (schema, std::ptr::from_ref(schema)) else {
+        let (Value::Object(keywords), identity) = (schema, std::ptr::from_ref(schema)) else {
             return Ok(());
         };
-        if path.contains(&place) {
+        if path.contains(&identity) {
             return Ok(());
         }
-        *ways += 1;
+        *count += 1;
         self.steps += 1;
-        if *ways > WAYS_LIMIT || self.steps > STEPS_LIMIT {
+        if *count > APPLIED_SUBSCHEMAS_LIMIT || self.steps > STEPS_LIMIT {
             return Err(format!(
-                "it would be held against one value in more than {WAYS_LIMIT} ways"
+                "more than {APPLIED_SUBSCHEMAS_LIMIT} subschemas apply to one value"
             ));
         }
-        if path.len() >= IN_A_ROW_LIMIT {
+        if path.len() >= NESTED_SUBSCHEMAS_LIMIT {
             return Err(format!(
-                "more than {IN_A_ROW_LIMIT} of its parts are held against one value inside each other"
+                "more than {NESTED_SUBSCHEMAS_LIMIT} nested subschemas apply to one value"
             ));
         }
-        path.push(place);
+        path.push(identity);
         for part in in_place(keywords, self.root) {
-            self.below(part, path, ways)?;
+            self.count(part, path, count)?;
         }
         path.pop();
         Ok(())
     }
 }
 
-/// The schemas that another one holds against the same value.
+/// The subschemas that apply to the same value.
 fn in_place<'s>(keywords: &'s Map<String, Value>, root: &'s Value) -> Vec<&'s Value> {
     let mut parts = Vec::new();
     parts.extend(keywords.get("$ref").and_then(|it| target(it, root)));
@@ -129,13 +128,13 @@ fn in_place<'s>(keywords: &'s Map<String, Value>, root: &'s Value) -> Vec<&'s Va
     parts
 }
 
-/// What a reference within the schema leads to.
+/// The target of a reference inside the schema.
 pub(super) fn target<'s>(reference: &Value, root: &'s Value) -> Option<&'s Value> {
     let pointer = local_pointer(reference)?;
     root.pointer(&pointer)
 }
 
-/// The pointer of a reference within the schema.
+/// The pointer of a reference inside the schema.
 pub(super) fn local_pointer(reference: &Value) -> Option<String> {
     let fragment = reference.as_str()?.strip_prefix('#')?;
     let decoded = percent_encoding::percent_decode_str(fragment)
@@ -144,8 +143,8 @@ pub(super) fn local_pointer(reference: &Value) -> Option<String> {
     (decoded.is_empty() || decoded.starts_with('/')).then(|| decoded.into_owned())
 }
 
-/// Whether some part of a schema refers to what it is in. References that are not followed here may.
-fn refers_to_itself(schema: &Value) -> bool {
+/// Whether a schema is recursive. Unresolved references count as recursive.
+fn is_recursive(schema: &Value) -> bool {
     let mut targets: HashMap<String, Vec<String>> = HashMap::new();
     let mut open = match references_in(schema) {
         Some(first) => first,
@@ -162,7 +161,7 @@ fn refers_to_itself(schema: &Value) -> bool {
         open.extend(below.iter().cloned());
         targets.insert(pointer, below);
     }
-    // A target within another is reached with it, so that a cycle is one of what lies below.
+    // A target inside another is reached with it, so following the targets finds every cycle.
     let (mut ended, mut open) = (HashSet::new(), HashSet::new());
     targets
         .keys()
@@ -190,7 +189,7 @@ fn is_in_cycle<'t>(
     is_in_cycle
 }
 
-/// The pointers of all references in a schema; `None` where one is not a plain pointer.
+/// The pointers of all references in a schema; `None` if one is not a plain pointer.
 fn references_in(schema: &Value) -> Option<Vec<String>> {
     let (mut open, mut found) = (vec![schema], Vec::new());
     while let Some(next) = open.pop() {

@@ -1,7 +1,7 @@
-//! The outcome of a key, durable before the answer.
+//! Stage record for calls with a key: the outcome is durable before the caller gets it.
 //!
-//! An outcome that could not be written is held and tried again until it is, however long the store is
-//! away; the caller is told that it is not written yet when it stops waiting.
+//! A write that fails is retried until it succeeds, however long the store is unavailable. A caller that
+//! stops waiting gets ERR_STORE_UNAVAILABLE, which says that the outcome is not stored yet.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, MutexGuard, PoisonError};
@@ -12,13 +12,13 @@ use panpan_contract::retry::Terms;
 use panpan_failure::{Effect, Failure, Redacted, Repeat, codes};
 use sha2::{Digest as _, Sha256};
 
-use super::advise::Keeping;
+use super::advise::Retention;
 use super::answer::{Answer, Reply};
+use super::attempt_loop::Finished;
 use super::claim::{Claimed, HeldKey};
-use super::perform::Performed;
 use super::raised::Raised;
 use super::record::answer;
-use super::replayed::key_of;
+use super::replay::key_of;
 use super::stamp::KEY_DETAIL;
 use super::{Dispatcher, STORE_PATIENCE_MS, milliseconds_between};
 use crate::json;
@@ -29,115 +29,114 @@ use crate::ports::{
 };
 use crate::settings::Freeze;
 
-/// How long a store that failed is left alone before it is tried again, at first and at most.
-const TRY_AGAIN_MS: u64 = 50;
-const TRY_AGAIN_MS_MAX: u64 = 2000;
+/// The first and the longest delay before a failed write is retried.
+const RETRY_WRITE_MS: u64 = 50;
+const RETRY_WRITE_MS_MAX: u64 = 2000;
 
-/// How long a caller waits at most for a store that does not take the outcome of its call.
+/// The longest time that a caller waits for its outcome to be written.
 const UNWRITTEN_PATIENCE_MS: u64 = 3000;
 
 impl Dispatcher {
-    /// Keeps the outcome of a key, then answers.
-    pub(super) async fn record_keyed(&self, held: HeldKey, performed: Performed, mut reply: Reply) {
-        let performed = self.frozen(performed);
-        let keeping = self.keeping(&performed);
-        let performed = self.concluded(performed, keeping);
-        let (end, text) = self.end(&performed);
+    /// Stores the outcome of a key, then answers.
+    pub(super) async fn record_keyed(&self, held: HeldKey, finished: Finished, mut reply: Reply) {
+        let finished = self.mark_frozen(finished);
+        let retention = self.retention(&finished);
+        let finished = self.with_advice(finished, retention);
+        let (end, text) = self.end_of(&finished);
         let completion = Completion {
             lease: held.lease,
-            attempts: performed.attempts(),
+            attempts: finished.attempts(),
             end,
-            without_effect: performed.is_without_effect(),
-            recording: self.recording(&performed).map(Box::new),
+            without_effect: finished.is_without_effect(),
+            recording: self.recording(&finished).map(Box::new),
         };
         if let Some(recording) = &completion.recording {
-            self.watch_for_repeats(recording);
+            self.track_repeats(recording);
         }
-        let (mut wait_ms, mut waited_ms) = (TRY_AGAIN_MS, 0);
+        let (mut wait_ms, mut waited_ms) = (RETRY_WRITE_MS, 0);
         loop {
-            match self.write(completion.clone(), &performed, &mut reply).await {
+            match self.write(completion.clone(), &finished, &mut reply).await {
                 Ok(completed) => {
                     self.unwritten().remove(&held.lease.scope);
                     let kept = completion.end != End::Release;
-                    return reply.send(self.answer_ended(completed, kept, performed, text));
+                    return reply.send(self.answer_completed(completed, kept, finished, text));
                 }
                 Err(error) => {
-                    self.not_written(&error, &performed, waited_ms, &mut reply);
-                    self.hold_back(held, &performed);
+                    self.answer_if_late(&error, &finished, waited_ms, &mut reply);
+                    self.mark_unwritten(held, &finished);
                 }
             }
             self.ports().clock.sleep(wait_ms).await;
             waited_ms += wait_ms;
-            wait_ms = (wait_ms * 2).min(TRY_AGAIN_MS_MAX);
-            // Other gateways have to know that somebody knows the outcome. If the store does not even
-            // take this, it is away for them too.
+            wait_ms = (wait_ms * 2).min(RETRY_WRITE_MS_MAX);
+            // Other gateways must not take the key over. If the store does not accept this either, it is
+            // unavailable to them too.
             let lease_ms = self.settings().lease_ms;
             let _ = self.ports().outcomes.extend(held.lease, lease_ms).await;
         }
     }
 
-    fn answer_ended(
+    fn answer_completed(
         &self,
         completed: Completed,
         is_kept: bool,
-        performed: Performed,
+        finished: Finished,
         text: Option<Arc<str>>,
     ) -> Answer {
         let Claimed {
             operation, call, ..
-        } = &performed.claimed;
+        } = &finished.claimed;
         let expires_at = match completed {
             Completed::Recorded { expires_at } => expires_at,
-            // It was written before, and only the word of it was lost.
+            // It was written before, but the confirmation was lost.
             Completed::Superseded { kept: Some(kept) } if kept.call == call.id => {
                 Some(kept.expires_at)
             }
-            // A failure nothing is kept of stays what it is, whoever holds the key now; it may be that
-            // the key was set free and only the word of it was lost.
+            // A failure that the key does not keep is answered even if another call holds the key now.
+            // Perhaps the key was released and the confirmation was lost.
             Completed::Superseded { kept: None } if !is_kept => None,
             Completed::Superseded { kept } => return self.superseded(kept, operation, call),
         };
-        self.count(&performed);
-        let mut answer = answer(performed);
+        self.count(&finished);
+        let mut answer = answer(finished);
         answer.expires_at = expires_at;
-        // The first answer is made of the same bytes as every replay.
+        // The first answer has the same bytes as every replay.
         if let (Ok(output), Some(text)) = (&mut answer.outcome, text) {
             *output = Output::from_text(text);
         }
         answer
     }
 
-    /// A failure that the key keeps although its condition may pass says so: repeating the call returns it
-    /// again.
-    fn frozen(&self, mut performed: Performed) -> Performed {
-        performed.outcome = match performed.outcome {
+    /// Marks a retryable failure that the key keeps: repeating the call returns it again.
+    fn mark_frozen(&self, mut finished: Finished) -> Finished {
+        finished.outcome = match finished.outcome {
             Err(failure)
                 if failure.retryable()
-                    && self.is_final(&failure, &performed.terms, performed.began) =>
+                    && self.is_final(&failure, &finished.terms, finished.handler_called) =>
             {
                 Err(failure.with_repeat(Repeat::Frozen))
             }
             outcome => outcome,
         };
-        performed
+        finished
     }
 
-    fn keeping(&self, performed: &Performed) -> Keeping {
-        match &performed.outcome {
-            Err(failure) if self.is_final(failure, &performed.terms, performed.began) => {
-                Keeping::Kept
+    fn retention(&self, finished: &Finished) -> Retention {
+        match &finished.outcome {
+            Err(failure) if self.is_final(failure, &finished.terms, finished.handler_called) => {
+                Retention::Kept
             }
-            _ => Keeping::NotKept,
+            _ => Retention::NotKept,
         }
     }
 
-    /// What stays of a key, and the text of the output if that is kept.
-    fn end(&self, performed: &Performed) -> (End, Option<Arc<str>>) {
+    /// The final state of the key, and the text of the output if it is stored.
+    fn end_of(&self, finished: &Finished) -> (End, Option<Arc<str>>) {
         let keep = |outcome| End::Keep {
             outcome,
             keep_ms: self.settings().keep_ms,
         };
-        match &performed.outcome {
+        match &finished.outcome {
             Ok(output) => {
                 let text = json::text(output);
                 if text.len() <= self.settings().kept_output_bytes_limit {
@@ -146,7 +145,7 @@ impl Dispatcher {
                     (keep(large(&text)), Some(text))
                 }
             }
-            Err(failure) if self.is_final(failure, &performed.terms, performed.began) => {
+            Err(failure) if self.is_final(failure, &finished.terms, finished.handler_called) => {
                 let text = self.kept_text(failure);
                 (keep(KeptOutcome::Failure(text)), None)
             }
@@ -154,7 +153,7 @@ impl Dispatcher {
         }
     }
 
-    /// A failure as it is kept: in full, or what everyone acts on and how much is missing.
+    /// A failure as it is stored: in full, or shortened if it is too large.
     fn kept_text(&self, failure: &Redacted) -> Arc<str> {
         let text = canonical_text(failure);
         if text.len() <= self.settings().kept_output_bytes_limit {
@@ -163,43 +162,44 @@ impl Dispatcher {
         canonical_text(&shortened(failure, &text))
     }
 
-    /// Whether a failure is the last word about its key: repeating cannot change it, or must not.
-    fn is_final(&self, failure: &Redacted, terms: &Terms, began: bool) -> bool {
+    /// Whether the key keeps a failure because repeating the call cannot or must not change it.
+    fn is_final(&self, failure: &Redacted, terms: &Terms, handler_called: bool) -> bool {
         let harmful = failure.effect() != Effect::None && !terms.repeatable;
-        let stopped_on_purpose = failure.code().as_str() == codes::ERR_CANCELLED.code && !harmful;
-        let cannot_change = !failure.retryable() && !stopped_on_purpose;
-        let chosen = self.settings().freeze == Freeze::All && began;
-        chosen || cannot_change || harmful
+        let cancelled = failure.code().as_str() == codes::ERR_CANCELLED.code && !harmful;
+        let cannot_change = !failure.retryable() && !cancelled;
+        let freeze_all = self.settings().freeze == Freeze::All && handler_called;
+        freeze_all || cannot_change || harmful
     }
 
-    /// Has the store write; when it does not even say no, the caller is told once its time is over.
+    /// Writes the outcome. If the store does not answer by the deadline, the caller gets a failure and the
+    /// write continues.
     async fn write(
         &self,
         completion: Completion,
-        performed: &Performed,
+        finished: &Finished,
         reply: &mut Reply,
     ) -> Result<Completed, StoreError> {
         let Ports {
             outcomes, clock, ..
         } = self.ports();
-        let left_ms = milliseconds_between(clock.now(), performed.claimed.deadline);
-        // A call that used up its time still waits for its outcome to be written.
-        let time_is_over = clock.sleep(left_ms.max(STORE_PATIENCE_MS));
-        match select(outcomes.complete(completion), time_is_over).await {
+        let left_ms = milliseconds_between(clock.now(), finished.claimed.deadline);
+        // A call at its deadline still waits for its outcome to be written.
+        let deadline = clock.sleep(left_ms.max(STORE_PATIENCE_MS));
+        match select(outcomes.complete(completion), deadline).await {
             Either::Left((completed, _)) => completed,
             Either::Right(((), writing)) => {
-                self.tell_not_written(&StoreError::Slow, performed, reply);
+                self.answer_not_written(&StoreError::Slow, finished, reply);
                 writing.await
             }
         }
     }
 
-    /// Until it is written, the outcome is known only here: calls in this inner do not take the key
-    /// over, however long ago its lease ran out.
-    fn hold_back(&self, held: HeldKey, performed: &Performed) {
+    /// Until the outcome is written, only this process knows it: its calls do not take the key over, even
+    /// after the lease expired.
+    fn mark_unwritten(&self, held: HeldKey, finished: &Finished) {
         let Claimed {
             operation, call, ..
-        } = &performed.claimed;
+        } = &finished.claimed;
         let fingerprint = || Fingerprint::of(operation.name(), &call.input);
         let mut unwritten = self.unwritten();
         unwritten
@@ -212,50 +212,50 @@ impl Dispatcher {
         unwritten.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What a claim is told of a key whose outcome is known here and not yet written.
-    pub(super) fn held_back(&self, claim: &Claim) -> Option<ports::Claimed> {
+    /// The answer to a claim of a key whose outcome is known but not written yet.
+    pub(super) fn unwritten_claim(&self, claim: &Claim) -> Option<ports::Claimed> {
         let fingerprint = *self.unwritten().get(&claim.scope)?;
         Some(if fingerprint == claim.fingerprint {
-            let remaining_ms = TRY_AGAIN_MS_MAX;
+            let remaining_ms = RETRY_WRITE_MS_MAX;
             ports::Claimed::InFlight { remaining_ms }
         } else {
             ports::Claimed::Reused
         })
     }
 
-    /// Tells the caller when it would stop waiting before the outcome is tried to be written again, and after
-    /// some seconds in any case: a disk that is full stays full for longer.
-    fn not_written(
+    /// Answers the caller if its deadline comes before the next write, or after a few seconds: a full disk
+    /// usually stays full for longer.
+    fn answer_if_late(
         &self,
         error: &StoreError,
-        performed: &Performed,
+        finished: &Finished,
         waited_ms: u64,
         reply: &mut Reply,
     ) {
-        let deadline = performed.claimed.deadline;
+        let deadline = finished.claimed.deadline;
         let left_ms = milliseconds_between(self.ports().clock.now(), deadline);
-        let is_over = left_ms <= TRY_AGAIN_MS_MAX || waited_ms >= UNWRITTEN_PATIENCE_MS;
+        let is_over = left_ms <= RETRY_WRITE_MS_MAX || waited_ms >= UNWRITTEN_PATIENCE_MS;
         if *error == StoreError::Closed || is_over {
-            self.tell_not_written(error, performed, reply);
+            self.answer_not_written(error, finished, reply);
         }
     }
 
-    fn tell_not_written(&self, error: &StoreError, performed: &Performed, reply: &mut Reply) {
-        let claimed = &performed.claimed;
+    fn answer_not_written(&self, error: &StoreError, finished: &Finished, reply: &mut Reply) {
+        let claimed = &finished.claimed;
         let failure = Failure::new(codes::ERR_STORE_UNAVAILABLE)
             .with_message(format!(
-                "the call ran, but its outcome is not written yet: {error}"
+                "the call ran, but its outcome is not stored yet: {error}"
             ))
             .with_detail("reason", error.word())
             .with_detail(KEY_DETAIL, key_of(&claimed.call).as_str())
             .with_effect(Effect::Unknown);
-        // Asked again with its key, the gateway answers with the outcome once it is written.
-        let failure = match claimed.call.stated_key() {
+        // Repeating the call with its key returns the outcome once it is written.
+        let failure = match claimed.call.caller_key() {
             Some(_) => failure.with_repeat(Repeat::Allowed),
             None => failure,
         };
         let raised = Raised::by_gateway(failure, Some(claimed.operation.clone()))
-            .privately(format!("an outcome could not be written: {error}"));
+            .with_private_cause(format!("outcome not written: {error}"));
         reply.send_once(|| Answer::failed(&claimed.call, self.refusal_of(raised, &claimed.call)));
     }
 }
@@ -267,10 +267,10 @@ fn large(text: &str) -> KeptOutcome {
     }
 }
 
-/// The same occurrence without what its author put into it.
+/// The same failure without its message and details.
 fn shortened(failure: &Redacted, text: &str) -> Redacted {
     let mut short = Failure::new(failure.kind().clone())
-        .with_message("the failure was too large to be kept; the first answer had it in full")
+        .with_message("the failure was too large to store; the first response had it in full")
         .with_effect(failure.effect())
         .with_detail("failure_bytes", text.len())
         .with_detail("failure_sha256", hex(&Sha256::digest(text)));

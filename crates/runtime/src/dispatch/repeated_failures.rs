@@ -1,9 +1,8 @@
-//! How many failures are recorded, and which are only counted.
+//! Limits how many equal failures are recorded.
 //!
-//! A caller that runs into a failure a thousand times a second would otherwise fill the store with it.
-//! Of the failures of one operation with one code, the first [`RECORDED`] that a caller meets within
-//! [`WINDOW_MS`] are recorded, so that a person finds each by its id; the others raise the count of the
-//! last of these.
+//! A caller that hits a failure a thousand times a second would otherwise fill the store. For each
+//! operation, code and caller, the first [`RECORDED`] failures within [`WINDOW_MS`] are recorded, so that
+//! an operator finds each by its id. The others only raise the count of the last recorded one.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -16,32 +15,32 @@ use panpan_failure::Code;
 
 use super::milliseconds_between;
 
-/// How many failures are recorded within a window.
+/// How many equal failures are recorded within a window.
 pub(super) const RECORDED: u32 = 10;
 
-/// How long failures are counted together.
+/// The length of a window.
 pub(super) const WINDOW_MS: u64 = 1000;
 
-/// How many different failures are watched at most; what goes beyond is recorded.
-const WATCHED: usize = 1024;
+/// How many different failures are tracked; all others are recorded.
+const TRACKED_LIMIT: usize = 1024;
 
-/// The failures recorded last, one for each operation, code and caller.
+/// The last recorded failure of each operation, code and caller.
 #[derive(Debug, Default)]
-pub(super) struct Repeats {
+pub(super) struct RepeatedFailures {
     recent: Mutex<HashMap<u64, Recent>>,
     hasher: RandomState,
 }
 
 #[derive(Debug)]
 struct Recent {
-    /// The last that was recorded.
+    /// The last recorded failure.
     recording: Recording,
     since: Timestamp,
     recorded: u32,
 }
 
-impl Repeats {
-    /// Counts a failure with one like it; `false` when it has to be recorded.
+impl RepeatedFailures {
+    /// Counts a failure with the last equal one; `false` if it has to be recorded.
     pub(super) fn count(
         &self,
         operation: &str,
@@ -49,8 +48,8 @@ impl Repeats {
         caller: Option<&str>,
         at: Timestamp,
     ) -> bool {
-        let place = self.place(operation, code, caller);
-        match self.recent().get_mut(&place) {
+        let hash = self.hash(operation, code, caller);
+        match self.recent().get_mut(&hash) {
             Some(recent) if recent.recorded >= RECORDED && recent.covers(at) => {
                 recent.recording.repeats += 1;
                 true
@@ -59,14 +58,14 @@ impl Repeats {
         }
     }
 
-    /// Watches for failures like one that is recorded. Gives back the one watched before, if others were
-    /// counted with it: it is to be recorded again, with its count.
-    pub(super) fn watch(&self, recording: &Recording) -> Option<Recording> {
+    /// Tracks a recorded failure. Returns the one tracked before if it counted others: it has to be recorded
+    /// again, with its count.
+    pub(super) fn track(&self, recording: &Recording) -> Option<Recording> {
         let caller = recording.caller.as_deref();
-        let place = self.place(&recording.operation, recording.code()?, caller);
+        let hash = self.hash(&recording.operation, recording.code()?, caller);
         let mut recent = self.recent();
-        let is_full = recent.len() >= WATCHED;
-        match recent.entry(place) {
+        let is_full = recent.len() >= TRACKED_LIMIT;
+        match recent.entry(hash) {
             Entry::Vacant(_) if is_full => None,
             Entry::Vacant(vacant) => {
                 vacant.insert(Recent::of(recording));
@@ -85,15 +84,15 @@ impl Repeats {
         }
     }
 
-    /// Gives away all recordings that others were counted with, and starts anew.
-    pub(super) fn empty(&self) -> Vec<Recording> {
+    /// Takes all recordings that counted others, and starts over.
+    pub(super) fn take_counted(&self) -> Vec<Recording> {
         let recent = std::mem::take(&mut *self.recent());
         let all = recent.into_values().map(|it| it.recording);
         all.filter(|it| it.repeats > 0).collect()
     }
 
-    /// Two that share a place are counted together, which is as rare as equal hashes of 64 bits are.
-    fn place(&self, operation: &str, code: &Code, caller: Option<&str>) -> u64 {
+    /// Failures with equal hashes are counted together, which is rare with 64 bits.
+    fn hash(&self, operation: &str, code: &Code, caller: Option<&str>) -> u64 {
         self.hasher.hash_one((operation, code.as_str(), caller))
     }
 
@@ -111,7 +110,7 @@ impl Recent {
         }
     }
 
-    /// Whether a failure of this time belongs to its window.
+    /// Whether a failure at this time belongs to its window.
     fn covers(&self, at: Timestamp) -> bool {
         milliseconds_between(self.since, at) < WINDOW_MS
     }
@@ -130,18 +129,18 @@ mod tests {
         Timestamp::from_millisecond(milliseconds).unwrap()
     }
 
-    /// Tells whether a failure was recorded, and with which count another was recorded again.
-    fn meet(
-        repeats: &Repeats,
+    /// Returns whether the failure was recorded, and the count of a failure that was recorded again.
+    fn fail(
+        failures: &RepeatedFailures,
         operation: &str,
         caller: &str,
         at: Timestamp,
     ) -> (bool, Option<u64>) {
         let failure = Failure::new(codes::TIMEOUT).redacted();
-        if repeats.count(operation, failure.code(), Some(caller), at) {
+        if failures.count(operation, failure.code(), Some(caller), at) {
             return (false, None);
         }
-        let again = repeats.watch(&Recording {
+        let again = failures.track(&Recording {
             id: Uuid::new_v4(),
             at,
             operation: operation.to_owned(),
@@ -160,43 +159,50 @@ mod tests {
 
     #[test]
     fn a_thousand_failures_within_a_second_are_ten_recordings_and_a_count() {
-        let repeats = Repeats::default();
-        let recorded = (0..999).filter(|it| meet(&repeats, "a/b", "ann", at(*it)).0);
+        let failures = RepeatedFailures::default();
+        let recorded = (0..999).filter(|it| fail(&failures, "a/b", "ann", at(*it)).0);
         assert_eq!(recorded.count(), 10);
-        // The next second begins with a recording of its own, and the count is kept.
-        assert_eq!(meet(&repeats, "a/b", "ann", at(1000)), (true, Some(989)));
-        assert!(repeats.empty().is_empty(), "nothing was counted since");
+        // The next window starts with a new recording, and the count is kept.
+        assert_eq!(fail(&failures, "a/b", "ann", at(1000)), (true, Some(989)));
+        assert!(
+            failures.take_counted().is_empty(),
+            "no failure was counted since"
+        );
     }
 
     #[test]
-    fn a_flood_hides_no_failure_of_another_operation_or_caller() {
-        let repeats = Repeats::default();
+    fn repeated_failures_do_not_hide_those_of_another_operation_or_caller() {
+        let failures = RepeatedFailures::default();
         for _ in 0..100 {
-            meet(&repeats, "a/b", "ann", at(0));
+            fail(&failures, "a/b", "ann", at(0));
         }
-        assert!(meet(&repeats, "a/c", "ann", at(0)).0);
-        assert!(meet(&repeats, "a/b", "bob", at(0)).0);
-        assert!(!meet(&repeats, "a/b", "ann", at(0)).0);
+        assert!(fail(&failures, "a/c", "ann", at(0)).0);
+        assert!(fail(&failures, "a/b", "bob", at(0)).0);
+        assert!(!fail(&failures, "a/b", "ann", at(0)).0);
     }
 
     #[test]
-    fn what_was_counted_is_given_away_once() {
-        let repeats = Repeats::default();
+    fn counted_failures_are_taken_once() {
+        let failures = RepeatedFailures::default();
         for _ in 0..12 {
-            meet(&repeats, "a/b", "ann", at(0));
+            fail(&failures, "a/b", "ann", at(0));
         }
-        let given: Vec<u64> = repeats.empty().iter().map(|it| it.repeats).collect();
-        assert_eq!(given, [2]);
-        assert!(repeats.empty().is_empty());
-        assert_eq!(meet(&repeats, "a/b", "ann", at(1)), (true, None));
+        let taken: Vec<u64> = failures
+            .take_counted()
+            .iter()
+            .map(|it| it.repeats)
+            .collect();
+        assert_eq!(taken, [2]);
+        assert!(failures.take_counted().is_empty());
+        assert_eq!(fail(&failures, "a/b", "ann", at(1)), (true, None));
     }
 
     #[test]
-    fn only_so_many_different_failures_are_watched() {
-        let repeats = Repeats::default();
-        for number in 0..2 * WATCHED {
-            assert!(meet(&repeats, "a/b", &number.to_string(), at(0)).0);
+    fn the_number_of_tracked_failures_is_limited() {
+        let failures = RepeatedFailures::default();
+        for number in 0..2 * TRACKED_LIMIT {
+            assert!(fail(&failures, "a/b", &number.to_string(), at(0)).0);
         }
-        assert_eq!(repeats.recent().len(), WATCHED);
+        assert_eq!(failures.recent().len(), TRACKED_LIMIT);
     }
 }

@@ -1,7 +1,7 @@
-//! What the input of a call says about the call itself: under which key it runs, how it is retried.
+//! Takes call options from the input: the idempotency key and the retry settings.
 //!
-//! Only for operations registered so. Nothing is refused here: what cannot be followed is a violation
-//! that the room `validate` tells with all others.
+//! Only for operations registered with `options_in_input`. Nothing is refused here: the stage `validate`
+//! reports invalid options together with all other violations.
 
 use std::sync::Arc;
 
@@ -16,87 +16,90 @@ use crate::idempotency::IdempotencyKey;
 use crate::registry::Operation;
 use crate::schema::shown;
 
-/// The member that is the idempotency key. It is taken out, so that the same work is the same input
-/// wherever its key stands.
+/// The member with the idempotency key. It is removed, so that the input is the same wherever the caller
+/// writes the key.
 const KEY: &str = "idempotency_key";
-/// The member with the headers of a request, and the one among them that is an idempotency key, too. It
-/// is not removed: a header in the input is meant to be sent.
+/// The member with the headers of a request, and the header with the idempotency key. It is not removed,
+/// because the request has to send it.
 const HEADERS: &str = "headers";
 const KEY_HEADER: &str = "idempotency-key";
-/// The member with retry settings, and with a seed for its delays.
+/// The member with the retry settings, and its member with the seed of the delays.
 const RETRY: &str = "retry";
 const SEED: &str = "seed";
 
-/// What an input says about its call.
+/// The options found in an input.
 #[derive(Debug, Default)]
-pub(crate) struct Steering {
+pub(crate) struct InputOptions {
     pub(crate) policy: Option<RetryPolicy>,
     pub(crate) violations: Vec<Violation>,
 }
 
-pub(super) fn steer(operation: Option<&Operation>, request: &mut CallRequest) -> Steering {
-    let mut steering = Steering::default();
-    if !operation.is_some_and(|operation| operation.is_steered_by_input()) {
-        return steering;
+pub(super) fn take_input_options(
+    operation: Option<&Operation>,
+    request: &mut CallRequest,
+) -> InputOptions {
+    let mut options = InputOptions::default();
+    if !operation.is_some_and(|operation| operation.has_options_in_input()) {
+        return options;
     }
-    steering.violations.extend(take_key(request));
-    steering.violations.extend(read_key_header(request));
+    options.violations.extend(take_key(request));
+    options.violations.extend(read_key_header(request));
     let retry = request.input.get(RETRY).filter(|retry| retry.is_object());
     if let Some(retry) = retry {
         match policy(retry) {
-            Ok(policy) => steering.policy = Some(policy),
-            // What has another shape is found by the schema.
-            Err(violation) => steering.violations.extend(violation),
+            Ok(policy) => options.policy = Some(policy),
+            // The schema reports settings of a wrong type.
+            Err(violation) => options.violations.extend(violation),
         }
         request.retry_seed = request
             .retry_seed
             .or_else(|| retry.get(SEED).and_then(Value::as_i64));
     }
-    steering
+    options
 }
 
 fn take_key(request: &mut CallRequest) -> Option<Violation> {
     request.input.get(KEY)?;
     let input = Arc::make_mut(&mut request.input).as_object_mut()?;
-    let stated = input.remove(KEY)?;
+    let value = input.remove(KEY)?;
     let pointer = format!("/{KEY}");
-    let key = match stated.as_str().map(IdempotencyKey::new) {
+    let key = match value.as_str().map(IdempotencyKey::new) {
         Some(Ok(key)) => key,
-        Some(Err(error)) => return Some(unusable(&pointer, &error.to_string(), &stated)),
+        Some(Err(error)) => return Some(invalid_key(&pointer, &error.to_string(), &value)),
         None => {
             let reason = "the idempotency key is not a string";
-            return Some(unusable(&pointer, reason, &stated));
+            return Some(invalid_key(&pointer, reason, &value));
         }
     };
-    agree(request, key, &pointer, &stated)
+    set_key(request, key, &pointer, &value)
 }
 
 fn read_key_header(request: &mut CallRequest) -> Option<Violation> {
     let headers = request.input.get(HEADERS)?.as_object()?;
     let is_key = |(name, _): &(&String, &Value)| name.eq_ignore_ascii_case(KEY_HEADER);
-    let (name, stated) = headers.iter().find(is_key)?;
+    let (name, value) = headers.iter().find(is_key)?;
     let pointer = joined(&format!("/{HEADERS}"), name);
-    let stated = stated.clone();
-    match IdempotencyKey::new(stated.as_str()?) {
-        Ok(key) => agree(request, key, &pointer, &stated),
-        Err(error) => Some(unusable(&pointer, &error.to_string(), &stated)),
+    let value = value.clone();
+    match IdempotencyKey::new(value.as_str()?) {
+        Ok(key) => set_key(request, key, &pointer, &value),
+        Err(error) => Some(invalid_key(&pointer, &error.to_string(), &value)),
     }
 }
 
-/// The key of the call, which may be stated in several places as long as it is the same.
-fn agree(
+/// Sets the key of the call. It may be given more than once, as long as it is the same.
+fn set_key(
     request: &mut CallRequest,
     key: IdempotencyKey,
     pointer: &str,
-    stated: &Value,
+    value: &Value,
 ) -> Option<Violation> {
     match &request.key {
         Some(other) if *other != key => {
-            let reason = "the call carries another idempotency key";
+            let reason = "the call already has a different idempotency key";
             Some(Violation {
-                actual: shown(stated),
+                actual: shown(value),
                 ..Violation::value(pointer, reason)
-                    .expected("the idempotency key the call carries, or nothing")
+                    .expected("the idempotency key of the call, or none")
             })
         }
         Some(_) => None,
@@ -107,9 +110,9 @@ fn agree(
     }
 }
 
-fn unusable(pointer: &str, reason: &str, stated: &Value) -> Violation {
+fn invalid_key(pointer: &str, reason: &str, value: &Value) -> Violation {
     Violation {
-        actual: shown(stated),
+        actual: shown(value),
         ..Violation::value(pointer, reason).expected(IdempotencyKey::form())
     }
 }
@@ -144,35 +147,35 @@ mod tests {
             Registration::new(spec, nothing)
         };
         Registry::builder()
-            .add(operation("a/steered").steered_by_input())
+            .add(operation("a/options").options_in_input())
             .add(operation("a/plain"))
             .build()
             .unwrap()
     }
 
-    fn steered(request: &mut CallRequest) -> Steering {
+    fn taken(request: &mut CallRequest) -> InputOptions {
         let registry = registry();
         let operation = registry.get(&request.operation);
-        steer(operation.map(|it| &**it), request)
+        take_input_options(operation.map(|it| &**it), request)
     }
 
     #[test]
-    fn only_operations_registered_so_are_steered() {
+    fn only_registered_operations_take_options_from_their_input() {
         let input = json!({"idempotency_key": "k", "retry": {"max_retries": 1, "seed": 7}, "a": 1});
         let mut plain = CallRequest::from_wire("a/plain", input.clone());
-        assert!(steered(&mut plain).policy.is_none());
+        assert!(taken(&mut plain).policy.is_none());
         assert_eq!((plain.key.is_none(), &*plain.input), (true, &input));
-        let mut asked = CallRequest::from_wire("a/steered", input);
-        let policy = steered(&mut asked).policy.unwrap();
+        let mut request = CallRequest::from_wire("a/options", input);
+        let policy = taken(&mut request).policy.unwrap();
         assert_eq!(policy.max_retries(), 1);
-        assert_eq!(asked.key.unwrap().as_str(), "k");
-        assert_eq!(asked.retry_seed, Some(7));
-        assert_eq!(asked.input["a"], 1);
-        assert!(asked.input.get(KEY).is_none());
+        assert_eq!(request.key.unwrap().as_str(), "k");
+        assert_eq!(request.retry_seed, Some(7));
+        assert_eq!(request.input["a"], 1);
+        assert!(request.input.get(KEY).is_none());
     }
 
     #[test]
-    fn a_key_among_the_headers_is_the_key_of_the_call() {
+    fn a_key_header_in_the_input_is_the_key_of_the_call() {
         for (input, key, pointer) in [
             (
                 json!({"headers": {"Idempotency-Key": "h"}}),
@@ -203,8 +206,8 @@ mod tests {
             (json!({"headers": "Idempotency-Key: h"}), None, None),
         ] {
             let headers = input.get(HEADERS).cloned();
-            let mut request = CallRequest::from_wire("a/steered", input.clone());
-            let violations = steered(&mut request).violations;
+            let mut request = CallRequest::from_wire("a/options", input.clone());
+            let violations = taken(&mut request).violations;
             let found = request.key.as_ref().map(IdempotencyKey::as_str);
             assert_eq!(found, key, "{input}");
             let found = violations.first().map(|it| it.pointer.as_str());
@@ -214,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_followed_is_told_and_changes_nothing() {
+    fn invalid_options_are_reported_and_not_applied() {
         for (input, pointer) in [
             (json!({"idempotency_key": "a b"}), Some("/idempotency_key")),
             (json!({"idempotency_key": 7}), Some("/idempotency_key")),
@@ -222,29 +225,26 @@ mod tests {
                 json!({"retry": {"backoff_multiplier": 0.5}}),
                 Some("/retry"),
             ),
-            // The schema finds these.
+            // The schema reports these.
             (json!({"retry": {"max_retries": "a"}}), None),
             (json!({"retry": 7}), None),
             (json!([{"idempotency_key": "k"}]), None),
             (json!("idempotency_key"), None),
         ] {
-            let mut request = CallRequest::from_wire("a/steered", input.clone());
-            let steering = steered(&mut request);
-            let violation = steering.violations.first();
+            let mut request = CallRequest::from_wire("a/options", input.clone());
+            let options = taken(&mut request);
+            let violation = options.violations.first();
             let found = violation.map(|violation| violation.pointer.as_str());
             assert_eq!(found, pointer, "{input}");
-            assert!(
-                request.key.is_none() && steering.policy.is_none(),
-                "{input}"
-            );
+            assert!(request.key.is_none() && options.policy.is_none(), "{input}");
         }
     }
 
     #[test]
-    fn the_seed_of_the_call_comes_before_that_of_the_input() {
-        let mut request = CallRequest::from_wire("a/steered", json!({"retry": {"seed": 7}}));
+    fn the_seed_of_the_call_overrides_the_seed_in_the_input() {
+        let mut request = CallRequest::from_wire("a/options", json!({"retry": {"seed": 7}}));
         request.retry_seed = Some(1);
-        steered(&mut request);
+        taken(&mut request);
         assert_eq!(request.retry_seed, Some(1));
     }
 }

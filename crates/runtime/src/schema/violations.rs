@@ -1,4 +1,4 @@
-//! What is wrong with a value, in the words of a contract.
+//! Turns errors of the schema library into violations.
 
 use std::fmt::{self, Write as _};
 
@@ -12,21 +12,21 @@ use serde_json::Value;
 
 use super::VIOLATIONS_LIMIT;
 
-/// The longest text shown as expected or found, in characters.
+/// The longest expected or actual text that is shown, in characters.
 pub const SHOWN_CHARACTERS_LIMIT: usize = 200;
 
-/// What a violation expects in place of an unknown member.
+/// The expected value in the violation for an unknown member.
 pub(crate) const NO_SUCH_MEMBER: &str = "no such member";
 
-/// What is wrong with a value where the schema allows none.
+/// The reason for a value where the schema allows none.
 pub(super) const NOTHING_ALLOWED: &str = "no value is allowed here";
 
-/// What an error of the library says about a value.
+/// The violations of an error.
 pub(super) fn violations_of(error: &ValidationError<'_>) -> Vec<Violation> {
     violations_within("", error)
 }
 
-/// The same of a value that stands within another.
+/// The violations of an error in a nested value.
 pub(super) fn violations_within(within: &str, error: &ValidationError<'_>) -> Vec<Violation> {
     let pointer = &format!("{within}{}", error.instance_path().as_str());
     match error.kind() {
@@ -48,20 +48,19 @@ pub(super) fn violations_within(within: &str, error: &ValidationError<'_>) -> Ve
             .iter()
             .take(VIOLATIONS_LIMIT + 1)
             .map(|name| {
-                Violation::value(joined(pointer, name), "no member of this name is known")
-                    .expected(NO_SUCH_MEMBER)
+                Violation::value(joined(pointer, name), "unknown member").expected(NO_SUCH_MEMBER)
             })
             .collect(),
-        // Of an object that takes no members at all, the library does not say which one it has.
+        // For an object without allowed members, the library does not name the unknown one.
         ValidationErrorKind::FalseSchema if is_of_members(error) => {
-            let reason = "no members are known here";
+            let reason = "no members are allowed here";
             vec![Violation::value(pointer, reason).expected("an object without members")]
         }
         ValidationErrorKind::FalseSchema => {
             vec![Violation::value(pointer, NOTHING_ALLOWED)]
         }
         ValidationErrorKind::BacktrackLimitExceeded { .. } => {
-            let reason = "whether it matches the schema's pattern takes too long to tell";
+            let reason = "matching the schema's pattern takes too many steps";
             vec![Violation::value(pointer, reason)]
         }
         kind => {
@@ -90,7 +89,7 @@ fn types(kind: &TypeKind) -> String {
 }
 
 fn reason(kind: &ValidationErrorKind) -> String {
-    format!("breaks the schema's {}", kind.keyword())
+    format!("violates the schema's {}", kind.keyword())
 }
 
 fn expected(kind: &ValidationErrorKind) -> String {
@@ -117,14 +116,13 @@ fn expected(kind: &ValidationErrorKind) -> String {
         }
         Kind::OneOfMultipleValid { .. } => "exactly one of the forms the schema lists".to_owned(),
         Kind::UniqueItems => "items that all differ".to_owned(),
-        other => format!("what the schema's {} asks for", other.keyword()),
+        other => format!("a value that matches the schema's {}", other.keyword()),
     }
 }
 
-/// What a violation shows of the value it found.
+/// The actual value as a violation shows it: scalars only.
 ///
-/// Scalars as they are, without secrets and then cut, since half a key is no longer recognised as
-/// one. What has members may be large and is not shown.
+/// Texts are redacted before they are truncated, since a truncated secret would no longer be recognised.
 pub fn shown(value: &Value) -> Option<Value> {
     match value {
         Value::String(text) => Some(cut(&Redactor::new().text(text)).into()),
@@ -133,15 +131,15 @@ pub fn shown(value: &Value) -> Option<Value> {
     }
 }
 
-/// A value as text, of which no more is written than is shown: a list of options can be long.
+/// The beginning of a value as text: a list of options can be long.
 fn beginning(value: &Value) -> String {
     let mut beginning = Beginning(String::new());
-    // It ends with an error where the rest is left out.
+    // Ends with an error if the value is truncated.
     let _ = write!(beginning, "{value}");
     beginning.0
 }
 
-/// Takes text until more of it would not be shown.
+/// Accepts text up to the limit.
 struct Beginning(String);
 
 impl fmt::Write for Beginning {

@@ -1,4 +1,4 @@
-//! The answer of a call that ran before, or that lost its key to another.
+//! Answers from the store: the replay of an earlier outcome, and the answer of a call that lost its key.
 
 use std::sync::Arc;
 
@@ -6,20 +6,20 @@ use panpan_contract::hex;
 use panpan_failure::{Effect, Failure, Redacted, codes};
 
 use super::Dispatcher;
-use super::advise::Keeping;
+use super::advise::Retention;
 use super::answer::Answer;
+use super::attempt_loop::output_violation;
 use super::claim::{HeldKey, in_flight};
-use super::perform::schema_broken_by;
 use super::raised::Raised;
 use super::request::Call;
 use crate::idempotency::IdempotencyKey;
 use crate::output::Output;
 use crate::ports::{Kept, KeptOutcome};
 use crate::registry::Operation;
-use crate::tally::Way;
+use crate::tally::CallFlags;
 
 impl Dispatcher {
-    /// The answer of a call that lost its key while it worked.
+    /// The answer of a call that lost its lease while it ran.
     pub(super) async fn lost(
         &self,
         held: HeldKey,
@@ -30,7 +30,7 @@ impl Dispatcher {
         self.superseded(kept.unwrap_or_default(), operation, call)
     }
 
-    /// The answer of a call that was too slow: the outcome there is, or that somebody works on it.
+    /// The answer of a call whose key was taken over: the recorded outcome, or ERR_IDEMPOTENCY_IN_FLIGHT.
     pub(super) fn superseded(
         &self,
         kept: Option<Kept>,
@@ -45,15 +45,15 @@ impl Dispatcher {
         Answer::failed(call, self.refusal_of(raised, call))
     }
 
-    /// The answer of a call that ran before.
+    /// Answers with a recorded outcome.
     pub(super) fn replay(&self, kept: Kept, operation: &Arc<Operation>, call: &Call) -> Answer {
         let outcome = match kept.outcome {
             KeptOutcome::Output(text) => Ok(Output::from_text(text)),
             KeptOutcome::Failure(text) => match serde_json::from_str::<Failure>(&text) {
-                // This caller states the key; the first call may have run under a key the gateway made.
+                // Advised again: this caller sent the key, but the first call may have had a generated one.
                 Ok(failure) => {
                     let failure = failure.redacted();
-                    Err(self.advised(failure, Some(operation), call, Keeping::Kept))
+                    Err(self.advise(failure, Some(operation), call, Retention::Kept))
                 }
                 Err(error) => Err(self.unreadable(&error.to_string(), operation, call)),
             },
@@ -63,23 +63,24 @@ impl Dispatcher {
                 Err(self.refusal_of(raised, call))
             }
         };
-        let broken_schema = outcome.as_ref().ok();
-        let broken_schema = broken_schema.and_then(|it| broken_schema_of(operation, it));
-        let way = Way {
+        let schema_violation = outcome.as_ref().ok();
+        let schema_violation =
+            schema_violation.and_then(|it| recorded_schema_violation(operation, it));
+        let flags = CallFlags {
             replayed: true,
-            ..Way::default()
+            ..CallFlags::default()
         };
         let code = outcome.as_ref().err().map(|failure| failure.code());
         self.tally()
-            .add(operation.name().as_str(), code, call.at, way, 1);
+            .add(operation.name().as_str(), code, call.at, flags, 1);
         Answer {
             call: kept.call,
             outcome,
             attempts: 0,
             replayed: true,
-            as_declared: broken_schema.is_none(),
-            broken_schema,
-            beside: None,
+            matches_schema: schema_violation.is_none(),
+            schema_violation,
+            extra: None,
             expires_at: Some(kept.expires_at),
         }
     }
@@ -89,7 +90,7 @@ impl Dispatcher {
             .with_message("the recorded outcome cannot be read")
             .with_effect(Effect::Unknown);
         let cause = format!("the recorded outcome cannot be read: {error}");
-        let raised = Raised::by_gateway(failure, Some(operation.clone())).privately(cause);
+        let raised = Raised::by_gateway(failure, Some(operation.clone())).with_private_cause(cause);
         self.refusal_of(raised, call)
     }
 }
@@ -99,11 +100,11 @@ pub(super) fn key_of(call: &Call) -> &IdempotencyKey {
     key.expect("only a call with a key holds a lease")
 }
 
-/// Looks into a recorded output only where a schema was declared.
-fn broken_schema_of(operation: &Operation, output: &Output) -> Option<String> {
+/// Reads a recorded output only if a schema was declared.
+fn recorded_schema_violation(operation: &Operation, output: &Output) -> Option<String> {
     let _declared = operation.output_schema()?;
     match output.clone().into_value() {
-        Ok(output) => schema_broken_by(operation, &output),
+        Ok(output) => output_violation(operation, &output),
         Err(_) => Some("the recorded output cannot be read".to_owned()),
     }
 }
@@ -111,7 +112,7 @@ fn broken_schema_of(operation: &Operation, output: &Output) -> Option<String> {
 fn not_kept(operation: &Operation, digest: &str, bytes: u64) -> Failure {
     Failure::new(codes::ERR_OUTCOME_TOO_LARGE)
         .with_message(format!(
-            "operation {} succeeded; its output of {bytes} bytes was too large to be kept",
+            "operation {} succeeded; its output of {bytes} bytes was too large to store",
             operation.name()
         ))
         .with_detail("output_bytes", bytes)

@@ -1,34 +1,34 @@
-//! The refusal of a call by an open circuit: which circuit, for how much longer, and what failed before.
+//! ERR_CIRCUIT_OPEN: which circuit is open, for how long, and the last failure.
 
 use panpan_failure::{Cause, Code, Failure, Kind, codes};
 
 use super::request::Call;
 use crate::registry::Operation;
-use crate::retry::{Behind, CircuitLevel, LastFailure, Refused};
+use crate::retry::{CircuitLevel, CircuitRefusal, LastFailure, OperationUpstream};
 
-/// ERR_CIRCUIT_OPEN for a call of an operation.
+/// The refusal of a call by an open circuit.
 pub(super) fn circuit_open(
     operation: &Operation,
-    behind: &Behind,
+    upstream: &OperationUpstream,
     call: &Call,
-    refused: Refused,
+    refusal: CircuitRefusal,
 ) -> Failure {
     let name = operation.name().as_str();
-    let upstream = behind.upstream().name();
-    let Refused {
+    let upstream = upstream.service().name();
+    let CircuitRefusal {
         level,
         retry_after_ms,
         failed_calls,
         last_failure,
-    } = refused;
-    let (place, calls) = match level {
+    } = refusal;
+    let (subject, calls) = match level {
         CircuitLevel::Host => (upstream, "calls that could not connect"),
         CircuitLevel::Operation => (name, "failed calls"),
     };
     let cause = last_failure.map(|last| cause(last, call));
-    let last = cause.as_ref().map_or_else(String::new, last_words);
+    let last = cause.as_ref().map_or_else(String::new, last_failure_text);
     let message = format!(
-        "circuit open for {place} after {failed_calls} {calls}; next attempt in {}{last}",
+        "circuit open for {subject} after {failed_calls} {calls}; next attempt in {}{last}",
         duration(retry_after_ms)
     );
     let failure = Failure::new(codes::ERR_CIRCUIT_OPEN)
@@ -46,14 +46,13 @@ pub(super) fn circuit_open(
     }
 }
 
-/// What failed last, as a part of a sentence.
-fn last_words(cause: &Cause) -> String {
-    let code = cause.code.as_ref().map_or("a failure", Code::as_str);
-    format!("; it failed last with {code}: {}", cause.message)
+fn last_failure_text(cause: &Cause) -> String {
+    let code = cause.code.as_ref().map_or("unknown", Code::as_str);
+    format!("; last failure {code}: {}", cause.message)
 }
 
-/// What failed last, as this caller may see it: the words of a failure may repeat what its caller asked
-/// for, which is no business of another.
+/// The last failure as this caller may see it. Its message may quote the input of another caller, who then
+/// gets only the title of the code.
 fn cause(last: LastFailure, call: &Call) -> Cause {
     let caller = call.caller.as_ref().map(|it| it.id.as_str());
     let message = if last.caller.as_deref() == caller {
@@ -69,7 +68,7 @@ fn cause(last: LastFailure, call: &Call) -> Cause {
     }
 }
 
-/// A time as people say it: whole seconds, rounded up, or milliseconds below one.
+/// A duration in whole seconds, rounded up, or in milliseconds below one second.
 fn duration(milliseconds: u64) -> String {
     match milliseconds {
         0..1000 => format!("{milliseconds} ms"),
@@ -82,9 +81,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_said_in_seconds_from_one_second_on() {
-        for (milliseconds, said) in [(0, "0 ms"), (999, "999 ms"), (1000, "1 s"), (3001, "4 s")] {
-            assert_eq!(duration(milliseconds), said);
+    fn durations_of_a_second_or_more_are_shown_in_seconds() {
+        for (milliseconds, shown) in [(0, "0 ms"), (999, "999 ms"), (1000, "1 s"), (3001, "4 s")] {
+            assert_eq!(duration(milliseconds), shown);
         }
     }
 }
