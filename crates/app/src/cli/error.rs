@@ -42,7 +42,7 @@ impl std::error::Error for Hinted {}
 pub(super) fn with_hint(message: &str, error: anyhow::Error) -> anyhow::Error {
     let hint = match error.downcast_ref::<LoadError>() {
         Some(error) => error.hint(),
-        None if error.is::<Problems>() => {
+        None if error.is::<RegistryProblems>() => {
             "fix the listed problems; operations with the same name need different namespaces"
         }
         None => data_folder::HINT,
