@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 
 use panpan_runtime::Listener;
 use panpan_surfaces::{
-    About, Caller, Elicitor, Freshness, Gateway, Library, LibraryFuture, Offer, Revision,
+    Caller, Elicitor, Freshness, Gateway, Library, LibraryFuture, Offer, Revision, ServerInfo,
 };
 use panpan_upstream::mcp::{McpAbout, McpCaller, McpChanges, McpFreshness, McpServers};
 use serde_json::{Map, Value};
@@ -75,13 +75,13 @@ impl Library for ServerLibrary {
         }
     }
 
-    fn about(&self) -> Option<About> {
+    fn about(&self) -> Option<ServerInfo> {
         let McpAbout {
             server_info,
             instructions,
             capabilities,
         } = self.libraries.about()?;
-        Some(About {
+        Some(ServerInfo {
             server_info,
             instructions,
             capabilities,

@@ -5,6 +5,7 @@ mod builtin;
 mod cli;
 mod config;
 mod data_folder;
+mod files;
 mod library;
 mod log;
 mod reload;

@@ -12,7 +12,7 @@ mod parse;
 mod pattern;
 mod reference;
 
-pub use export::{About, export, export_text};
+pub use export::{DocumentInfo, export, export_text};
 pub use import::{
     BODY_DETAIL, DEPRECATED_EXTENSION, EXTENSION_BYTES_LIMIT, Filters, HEADERS_EXTENSION,
     IMPORT_BYTES_LIMIT, Import, ImportError, ImportOptions, MEDIA_TYPES_LIMIT, MEMBER_NAME_LIMIT,

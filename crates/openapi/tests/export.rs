@@ -2,10 +2,10 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
 
 use panpan_contract::operation::OperationSpec;
-use panpan_openapi::{About, export};
+use panpan_openapi::{DocumentInfo, export};
 use serde_json::{Map, Value, json};
 
-const ABOUT: About<'_> = About {
+const ABOUT: DocumentInfo<'_> = DocumentInfo {
     title: "files",
     version: "2.1.0",
     server: Some("http://127.0.0.1:7077"),
@@ -423,7 +423,7 @@ fn a_small_operation_matches_the_golden_file() {
                            "schema": {"type": "object", "properties": {"dividend": {"type": "number"}}}}],
     }))
     .unwrap();
-    let about = About {
+    let about = DocumentInfo {
         server: None,
         ..ABOUT
     };
@@ -460,7 +460,7 @@ fn declared_failures_survive_an_export_and_an_import() {
 
 #[test]
 fn the_document_as_text_is_the_same() {
-    let about = About {
+    let about = DocumentInfo {
         server: Some("https://panpan.example.com"),
         ..ABOUT
     };

@@ -3,7 +3,7 @@
 
 use panpan_contract::operation::{OperationSpec, OperationType};
 use panpan_failure::{Category, Code, Effect, ErrorDefinition, Remedies, Remedy, StatusPattern};
-use panpan_openapi::{About, ImportOptions, export, import};
+use panpan_openapi::{DocumentInfo, ImportOptions, export, import};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -95,7 +95,7 @@ proptest! {
 
     #[test]
     fn declared_failures_survive_a_round_trip(specs in specs()) {
-        let about = About { title: "fs", version: "1", server: None };
+        let about = DocumentInfo { title: "fs", version: "1", server: None };
         let document = export(specs.iter(), &about);
         let import = import(&document, &ImportOptions::new("again")).unwrap();
         prop_assert_eq!(&import.warnings, &[]);

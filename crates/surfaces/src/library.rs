@@ -30,7 +30,7 @@ pub struct Offer {
 
 /// The description of the one upstream server.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct About {
+pub struct ServerInfo {
     /// Its name, title, version and icons, as the protocol writes them.
     pub server_info: Value,
     /// Its instructions for clients.
@@ -73,7 +73,7 @@ pub trait Library: Send + Sync + fmt::Debug {
 
     /// The description of the upstream server that panpan presents as its own, if there is exactly one. Must
     /// not block.
-    fn about(&self) -> Option<About> {
+    fn about(&self) -> Option<ServerInfo> {
         None
     }
 

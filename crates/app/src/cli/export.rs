@@ -3,20 +3,21 @@
 //! The formats are implemented elsewhere: in the openapi crate, the contract crate and the MCP surface.
 
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::ValueEnum;
 use panpan_contract::contract_file::{self, ContractFile, FILE_BYTES_LIMIT, Problem};
 use panpan_contract::operation::{OperationSpec, Visibility};
-use panpan_openapi::About;
+use panpan_openapi::DocumentInfo;
 use panpan_surfaces::mcp;
 use serde_json::Value;
 
 use super::Status;
 use super::error::Hinted;
 use crate::backend::Backend;
+use crate::files::read_up_to;
 use crate::store::StoreAddress;
 
 /// How many problems of a contract file are listed; the rest are counted.
@@ -72,7 +73,7 @@ fn document(format: Format, file: ContractFile) -> anyhow::Result<String> {
 }
 
 fn openapi(file: &ContractFile) -> Value {
-    let about = About {
+    let about = DocumentInfo {
         title: &file.service.name,
         version: file.service.version.as_deref().unwrap_or("0"),
         server: None,
@@ -107,20 +108,12 @@ fn built_in() -> anyhow::Result<ContractFile> {
 }
 
 fn read(path: &Path) -> anyhow::Result<ContractFile> {
-    let bytes = bytes(path).with_context(|| {
+    let bytes = File::open(path).and_then(|file| read_up_to(file, FILE_BYTES_LIMIT));
+    let bytes = bytes.with_context(|| {
         let hint = "name an existing contract file that you may read";
         Hinted::new(format!("cannot read {}", path.display()), hint)
     })?;
     contract_file::check(&bytes).map_err(|problems| invalid(path, &problems).into())
-}
-
-/// Reads up to one byte beyond the limit, so that a larger file is noticed.
-fn bytes(path: &Path) -> std::io::Result<Vec<u8>> {
-    let limit = u64::try_from(FILE_BYTES_LIMIT).unwrap_or(u64::MAX);
-    let mut bytes = Vec::new();
-    let file = File::open(path)?;
-    file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
-    Ok(bytes)
 }
 
 fn invalid(path: &Path, problems: &[Problem]) -> Hinted {

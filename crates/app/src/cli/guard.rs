@@ -5,6 +5,7 @@
 //! all descendants when the program ends, when it gets a signal, or when its own parent is gone.
 
 use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
 use std::{fs, thread};
@@ -17,6 +18,7 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, dup2_stdin, dup2_stdout, getpid, getppid};
 
 use super::Status;
+use crate::files::read_file;
 
 /// How often to check that the parent still runs.
 const PARENT_INTERVAL: Duration = Duration::from_millis(200);
@@ -147,9 +149,12 @@ fn descendants() -> Vec<Pid> {
     found.split_off(1)
 }
 
+/// The longest state of a process that is read.
+const STAT_BYTES_LIMIT: usize = 4096;
+
 /// A process and its parent, unless the process is a zombie.
 fn running(pid: i32) -> Option<(Pid, Pid)> {
-    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let stat = read_file(Path::new(&format!("/proc/{pid}/stat")), STAT_BYTES_LIMIT).ok()?;
     // The name of the program is in parentheses and may contain any byte.
     let end = stat.iter().rposition(|byte| *byte == b')')?;
     let after_name = std::str::from_utf8(&stat[end + 1..]).ok()?;

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::Status;
 use super::error::Hinted;
+use crate::files::read_up_to;
 
 /// The options of `panpan translate`.
 #[derive(Debug, clap::Args)]
@@ -65,13 +66,7 @@ fn write(document: &impl Serialize, out: &mut impl Write) -> anyhow::Result<()> 
 }
 
 fn read_reply(args: &Args, input: impl Read) -> anyhow::Result<Reply> {
-    let mut bytes = Vec::new();
-    // One byte beyond the limit, so that a larger document is noticed.
-    let limit = u64::try_from(DOCUMENT_BYTES_LIMIT)?.saturating_add(1);
-    input
-        .take(limit)
-        .read_to_end(&mut bytes)
-        .context("cannot read stdin")?;
+    let bytes = read_up_to(input, DOCUMENT_BYTES_LIMIT).context("cannot read stdin")?;
     if bytes.trim_ascii().is_empty() {
         let hint = "pipe one JSON document into the command";
         return Err(Hinted::new("stdin is empty", hint).into());

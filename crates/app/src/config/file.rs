@@ -1,8 +1,7 @@
 //! The values in the configuration file, each with its line and column.
 
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::{self, ErrorKind, Read};
+use std::io::ErrorKind;
 use std::path::Path;
 
 use panpan_failure::catalogue::nearest;
@@ -14,10 +13,11 @@ use super::assignment::{Assignment, RawValue};
 use super::calls;
 use super::problem::{Location, Problem, Reason};
 use super::settings::{self, SETTINGS, Setting};
+use crate::files::read_text_file;
 use crate::sources::{ServerTable, ServiceTable};
 
 /// The maximum size of the file.
-const FILE_BYTES_LIMIT: u64 = 64 * 1024;
+const FILE_BYTES_LIMIT: usize = 64 * 1024;
 /// The maximum length of a name in a message, in characters.
 const NAME_CHARACTERS: usize = 60;
 
@@ -25,7 +25,7 @@ type Assignments = Vec<Result<Assignment, Problem>>;
 
 /// Reads the file, which may be missing unless it is required.
 pub(super) fn read(path: &Path, is_required: bool) -> Assignments {
-    match read_text(path) {
+    match read_text_file(path, FILE_BYTES_LIMIT) {
         Ok(text) => parse(path, &text),
         Err(error) if error.kind() == ErrorKind::NotFound && !is_required => Vec::new(),
         Err(error) => {
@@ -33,19 +33,6 @@ pub(super) fn read(path: &Path, is_required: bool) -> Assignments {
             vec![Err(Problem::of("", location, Reason::Unreadable(error)))]
         }
     }
-}
-
-fn read_text(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    // One byte beyond the limit, so that a larger file is noticed.
-    File::open(path)?
-        .take(FILE_BYTES_LIMIT + 1)
-        .read_to_string(&mut text)?;
-    if text.len() as u64 > FILE_BYTES_LIMIT {
-        let message = format!("it has more than {FILE_BYTES_LIMIT} bytes");
-        return Err(io::Error::new(ErrorKind::FileTooLarge, message));
-    }
-    Ok(text)
 }
 
 /// The values in the text of a file.

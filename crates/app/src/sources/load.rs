@@ -1,15 +1,15 @@
 //! Turns described services into operations: reads and imports files, applies overlays, binds URLs and credentials.
 
 use std::collections::BTreeSet;
+use std::env;
 use std::path::{Path, PathBuf};
-use std::{env, fs};
 
 use panpan_contract::binding::HttpBinding;
 use panpan_contract::contract_file::{self, ContractFile};
 use panpan_contract::operation::OperationName;
 use panpan_openapi::{
-    ImportOptions, Overlay, OverlayProblem, Summary, apply_matching_lines, apply_overlay,
-    apply_to_shown, lines_beyond_shown, unmatched_lines,
+    DOCUMENT_BYTES_LIMIT, ImportOptions, Overlay, OverlayProblem, Summary, apply_matching_lines,
+    apply_overlay, apply_to_shown, lines_beyond_shown, unmatched_lines,
 };
 use panpan_redact::Secret;
 use panpan_runtime::{Builder, Credentials, Registration, Registry};
@@ -24,6 +24,7 @@ use super::output_schema::DefinitionSizes;
 use super::tables::SECRET_VARIABLE_PREFIX;
 use super::{ServiceSource, Sources, read_overlay, secret};
 use crate::builtin::BuiltIns;
+use crate::files::read_file;
 
 /// The name of the secret for every security scheme without an entry.
 const ANY_SCHEME: &str = "*";
@@ -334,7 +335,8 @@ impl ServiceSource {
 }
 
 fn read_bytes(path: &Path) -> Result<Vec<u8>, LoadError> {
-    fs::read(path).map_err(|error| LoadError::Unreadable(path.to_owned(), error))
+    read_file(path, DOCUMENT_BYTES_LIMIT)
+        .map_err(|error| LoadError::Unreadable(path.to_owned(), error))
 }
 
 /// Whether a document is a contract file.

@@ -22,6 +22,7 @@ use panpan_upstream::header::HeaderName;
 use panpan_upstream::mcp::McpUpstream;
 
 use crate::builtin::BuiltInSettings;
+use crate::files::read_text_file;
 
 pub(crate) use calls::SourceCalls;
 pub(crate) use error::LoadError;
@@ -163,6 +164,9 @@ impl ServiceSource {
     }
 }
 
+/// The largest file that is read for a secret.
+const SECRET_BYTES_LIMIT: usize = 64 * 1024;
+
 /// Reads a secret of a source.
 fn secret(namespace: &str, name: &str, source: &SecretSource) -> Result<Secret<String>, LoadError> {
     let missing = |reason: String| LoadError::Secret {
@@ -176,7 +180,7 @@ fn secret(namespace: &str, name: &str, source: &SecretSource) -> Result<Secret<S
             Ok(secret) if !secret.is_empty() => Ok(Secret::new(secret)),
             _ => Err(missing(format!("the variable {variable} is not set"))),
         },
-        SecretSource::File(path) => match std::fs::read_to_string(path) {
+        SecretSource::File(path) => match read_text_file(path, SECRET_BYTES_LIMIT) {
             Ok(secret) => Ok(Secret::new(
                 secret.trim_end_matches(['\r', '\n']).to_owned(),
             )),

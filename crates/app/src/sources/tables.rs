@@ -9,7 +9,7 @@ use panpan_contract::operation::{CallSettings, Outputs, Redaction};
 use panpan_contract::retry::RetryRule;
 use panpan_openapi::{Filters, Selection};
 use panpan_redact::Secret;
-use panpan_surfaces::identity::{NameError, check_scopes};
+use panpan_surfaces::identity::{TokenNameError, check_scopes};
 use panpan_upstream::Url;
 use panpan_upstream::header::{AUTHORIZATION, COOKIE, HOST, HeaderName};
 use serde::de::Error as _;
@@ -60,9 +60,9 @@ pub(crate) struct ServiceTable {
 pub(super) struct Scopes(pub(super) Vec<String>);
 
 impl TryFrom<Vec<String>> for Scopes {
-    type Error = NameError;
+    type Error = TokenNameError;
 
-    fn try_from(scopes: Vec<String>) -> Result<Self, NameError> {
+    fn try_from(scopes: Vec<String>) -> Result<Self, TokenNameError> {
         check_scopes(&scopes)?;
         Ok(Self(scopes))
     }

@@ -86,7 +86,7 @@ fn invalid_arguments_are_refused_before_the_call() {
         ),
         (
             &["demo/echo", "--token-file", "/no/such/file"],
-            "cannot open /no/such/file",
+            "cannot read /no/such/file",
         ),
         (
             &["demo/echo", "--token-file", "/dev/null"],

@@ -545,7 +545,7 @@ fn an_unreadable_response_is_a_failure_at_once() {
         answer.json()["message"]
             .as_str()
             .unwrap()
-            .contains("not readable"),
+            .contains("not valid JSON-RPC"),
         "{answer:?}"
     );
 }

@@ -5,6 +5,9 @@ use std::process::Command;
 
 use crate::repository::{Kind, Repository};
 
+/// Commands that panpan starts itself and `--help` does not list.
+const HIDDEN: [&str; 1] = ["guard"];
+
 /// The options of each command, from its help.
 struct Program(BTreeMap<String, String>);
 
@@ -48,6 +51,9 @@ impl Program {
         let mut words = quoted.strip_prefix("panpan ")?.split_whitespace();
         let name = words.next()?;
         if name.starts_with('-') || !name.chars().all(|it| it.is_ascii_lowercase()) {
+            return None;
+        }
+        if HIDDEN.contains(&name) {
             return None;
         }
         let Some(help) = self.0.get(name) else {

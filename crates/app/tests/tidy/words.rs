@@ -3,7 +3,7 @@
 use crate::repository::{Kind, Repository};
 
 /// The phrase in lower case, and what to write instead.
-const BANNED: [(&str, &str); 22] = [
+const BANNED: [(&str, &str); 17] = [
     ("whoever", "the caller, client or process"),
     ("nobody", "no caller, no client"),
     ("somebody", "a caller, a client"),
@@ -15,25 +15,23 @@ const BANNED: [(&str, &str); 22] = [
     ("of its own accord", "unsolicited"),
     ("under way", "in flight, running"),
     ("underway", "in flight, running"),
-    ("stands for", "means"),
     ("stands behind", "is behind"),
     ("stands in", "is in"),
     ("stand in", "are in"),
     ("stands twice", "is duplicated"),
     ("stand twice", "are duplicated"),
     ("what stands", "name the thing"),
-    ("is told", "is given, is notified"),
-    ("are told", "are given, are notified"),
-    ("the desk", "the gateway"),
-    ("the house", "the server"),
 ];
+
+/// Files in which such a word is data.
+const EXEMPT: [&str; 1] = ["crates/faulty/src/fault.rs"];
 
 pub(crate) fn check(repository: &Repository) -> Vec<String> {
     let mut findings = Vec::new();
     let files = [Kind::Source, Kind::Test, Kind::Prose]
         .into_iter()
         .flat_map(|kind| repository.of(kind));
-    let files = files.filter(|(path, _)| !path.starts_with("crates/app/tests/tidy/"));
+    let files = files.filter(|(path, _)| !EXEMPT.contains(path));
     for (path, text) in files {
         for (number, line) in text.lines().enumerate() {
             let line = line.to_lowercase();

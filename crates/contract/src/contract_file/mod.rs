@@ -44,7 +44,7 @@ pub struct ContractFile {
     /// The version of the format.
     pub panpan: FormatVersion,
     /// The service.
-    pub service: Service,
+    pub service: ServiceInfo,
     /// Its operations.
     pub operations: Vec<OperationSpec>,
     /// JSON Schemas that the operations share as `#/$defs/Name`.
@@ -66,7 +66,7 @@ pub enum FormatVersion {
 
 /// The service that offers the operations.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Service {
+pub struct ServiceInfo {
     /// The display name.
     pub name: String,
     /// The version, in any format.
@@ -92,9 +92,9 @@ impl ContractFile {
         Self {
             schema: None,
             panpan: FormatVersion::One,
-            service: Service {
+            service: ServiceInfo {
                 name: service_name.into(),
-                ..Service::default()
+                ..ServiceInfo::default()
             },
             operations: Vec::new(),
             definitions: Map::new(),

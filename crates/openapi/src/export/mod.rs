@@ -26,7 +26,7 @@ const ERROR_ID: &str = "Panpan-Error-Id";
 
 /// General information about the server.
 #[derive(Clone, Copy, Debug)]
-pub struct About<'a> {
+pub struct DocumentInfo<'a> {
     /// The title.
     pub title: &'a str,
     /// The version of the offered API.
@@ -41,12 +41,15 @@ pub struct About<'a> {
 /// use panpan_contract::operation::{OperationSpec, OperationType};
 ///
 /// let spec = OperationSpec::new("demo/echo".parse()?, OperationType::Query);
-/// let about = panpan_openapi::About { title: "demo", version: "1", server: None };
+/// let about = panpan_openapi::DocumentInfo { title: "demo", version: "1", server: None };
 /// let document = panpan_openapi::export([&spec].into_iter(), &about);
 /// assert_eq!(document["paths"]["/operations/demo/echo"]["post"]["operationId"], "demo/echo");
 /// # Ok::<(), panpan_contract::operation::NameError>(())
 /// ```
-pub fn export<'a>(operations: impl Iterator<Item = &'a OperationSpec>, about: &About<'_>) -> Value {
+pub fn export<'a>(
+    operations: impl Iterator<Item = &'a OperationSpec>,
+    about: &DocumentInfo<'_>,
+) -> Value {
     let (mut paths, mut schemas) = (Map::new(), Map::new());
     let responses = each_part(operations, |part, name, value| match part {
         Part::Path => drop(paths.insert(name, value)),
@@ -63,7 +66,7 @@ pub fn export<'a>(operations: impl Iterator<Item = &'a OperationSpec>, about: &A
 /// Exports the same document as JSON text, without holding all of it as a tree.
 pub fn export_text<'a>(
     operations: impl Iterator<Item = &'a OperationSpec>,
-    about: &About<'_>,
+    about: &DocumentInfo<'_>,
 ) -> String {
     let (mut paths, mut schemas) = (ObjectWriter::default(), ObjectWriter::default());
     let responses = each_part(operations, |part, name, value| match part {
@@ -115,7 +118,7 @@ fn each_part<'a>(
 }
 
 /// The members before the paths.
-fn head(about: &About<'_>) -> Map<String, Value> {
+fn head(about: &DocumentInfo<'_>) -> Map<String, Value> {
     let mut head = Map::new();
     head.insert("openapi".to_owned(), OPENAPI.into());
     let info = json!({"title": about.title, "version": about.version});

@@ -23,7 +23,7 @@ mod security;
 mod servers;
 mod warnings;
 
-use panpan_contract::contract_file::{ContractFile, OPERATIONS_LIMIT, Service};
+use panpan_contract::contract_file::{ContractFile, OPERATIONS_LIMIT, ServiceInfo};
 use panpan_contract::operation::OperationSpec;
 use serde_json::{Map, Value};
 
@@ -47,7 +47,7 @@ pub use warnings::{WARNINGS_LIMIT, Warning};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Import {
     /// The service that offers the operations.
-    pub service: Service,
+    pub service: ServiceInfo,
     /// The operations, each with its HTTP binding.
     pub operations: Vec<OperationSpec>,
     /// The schemas that operations share as `#/$defs/Name`.
@@ -238,13 +238,13 @@ fn version(reader: &mut Reader<'_>, stated: Option<&Value>) -> Option<String> {
     }
 }
 
-fn service(reader: &mut Reader<'_>) -> Service {
+fn service(reader: &mut Reader<'_>) -> ServiceInfo {
     let info = &reader.document["info"];
     let name = reader.text(info.get("title"));
-    Service {
+    ServiceInfo {
         name: name.unwrap_or_else(|| "unnamed service".to_owned()),
         version: version(reader, info.get("version")),
         description: reader.text(info.get("description")),
-        ..Service::default()
+        ..ServiceInfo::default()
     }
 }

@@ -9,7 +9,7 @@ mod tests;
 mod token;
 mod tokens;
 
-pub use names::{GRANTS_LIMIT, NAME_CHARACTERS_LIMIT, NameError, NameOf, check_scopes};
+pub use names::{GRANTS_LIMIT, NAME_CHARACTERS_LIMIT, NameOf, TokenNameError, check_scopes};
 pub use stored::{TokenInfo, TokenState};
 pub(crate) use token::id_of;
 pub use tokens::{NewToken, Revoked, Tokens, TokensError};

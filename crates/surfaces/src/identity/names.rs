@@ -46,7 +46,7 @@ impl fmt::Display for NameOf {
 
 /// An invalid name or number of names. The name itself is not shown: it may be a token in the wrong argument.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NameError {
+pub enum TokenNameError {
     /// The name is empty.
     #[error("the name of {0} is empty")]
     Empty(NameOf),
@@ -72,23 +72,25 @@ pub enum NameError {
 }
 
 /// Checks one name.
-pub(super) fn check(of: NameOf, name: &str) -> Result<(), NameError> {
+pub(super) fn check(of: NameOf, name: &str) -> Result<(), TokenNameError> {
     let length = name.chars().count();
     match length {
-        0 => Err(NameError::Empty(of)),
-        _ if length > NAME_CHARACTERS_LIMIT => Err(NameError::Length { of, length }),
-        _ if !name.bytes().all(|byte| byte.is_ascii_graphic()) => Err(NameError::Character(of)),
+        0 => Err(TokenNameError::Empty(of)),
+        _ if length > NAME_CHARACTERS_LIMIT => Err(TokenNameError::Length { of, length }),
+        _ if !name.bytes().all(|byte| byte.is_ascii_graphic()) => {
+            Err(TokenNameError::Character(of))
+        }
         _ => Ok(()),
     }
 }
 
 /// Checks the scopes of a token.
-pub fn check_scopes(scopes: &[String]) -> Result<(), NameError> {
+pub fn check_scopes(scopes: &[String]) -> Result<(), TokenNameError> {
     check_all(NameOf::Scope, &scopes.iter().cloned().collect())
 }
 
 /// Checks names and their number.
-pub(super) fn check_all(of: NameOf, names: &BTreeSet<String>) -> Result<(), NameError> {
+pub(super) fn check_all(of: NameOf, names: &BTreeSet<String>) -> Result<(), TokenNameError> {
     check_count(of, names.len())?;
     names.iter().try_for_each(|name| check(of, name))
 }
@@ -96,7 +98,7 @@ pub(super) fn check_all(of: NameOf, names: &BTreeSet<String>) -> Result<(), Name
 /// Checks the grants for resources.
 pub(super) fn check_resources(
     resources: &BTreeMap<String, BTreeSet<String>>,
-) -> Result<(), NameError> {
+) -> Result<(), TokenNameError> {
     check_count(NameOf::Resource, resources.len())?;
     for (resource, actions) in resources {
         check(NameOf::Resource, resource)?;
@@ -105,9 +107,9 @@ pub(super) fn check_resources(
     Ok(())
 }
 
-fn check_count(of: NameOf, count: usize) -> Result<(), NameError> {
+fn check_count(of: NameOf, count: usize) -> Result<(), TokenNameError> {
     if count > GRANTS_LIMIT {
-        return Err(NameError::Many { of, count });
+        return Err(TokenNameError::Many { of, count });
     }
     Ok(())
 }
@@ -125,15 +127,15 @@ mod tests {
             ("ci", Ok(())),
             ("ann@example.com", Ok(())),
             (&longest, Ok(())),
-            ("", Err(NameError::Empty(of))),
+            ("", Err(TokenNameError::Empty(of))),
             (
                 &format!("{longest}a"),
-                Err(NameError::Length { of, length }),
+                Err(TokenNameError::Length { of, length }),
             ),
-            ("an n", Err(NameError::Character(of))),
-            ("ann\n", Err(NameError::Character(of))),
-            ("ann\u{200b}", Err(NameError::Character(of))),
-            ("\u{430}nn", Err(NameError::Character(of))),
+            ("an n", Err(TokenNameError::Character(of))),
+            ("ann\n", Err(TokenNameError::Character(of))),
+            ("ann\u{200b}", Err(TokenNameError::Character(of))),
+            ("\u{430}nn", Err(TokenNameError::Character(of))),
         ] {
             assert_eq!(check(of, name), expected, "{name:?}");
         }
@@ -149,7 +151,7 @@ mod tests {
         let types = |count: usize| names(count).into_iter().map(|it| (it, names(1))).collect();
         let actions = |count: usize| BTreeMap::from([("file".to_owned(), names(count))]);
         let (most, count) = (GRANTS_LIMIT, GRANTS_LIMIT + 1);
-        let many = |of| Err(NameError::Many { of, count });
+        let many = |of| Err(TokenNameError::Many { of, count });
         assert_eq!(check_all(NameOf::Scope, &names(most)), Ok(()));
         assert_eq!(check_all(NameOf::Scope, &names(count)), many(NameOf::Scope));
         assert_eq!(check_resources(&types(most)), Ok(()));

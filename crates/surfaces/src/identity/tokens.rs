@@ -14,7 +14,7 @@ use panpan_runtime::ports::{
 };
 use serde_json::{Value, json};
 
-use super::names::{self, NameError, NameOf};
+use super::names::{self, NameOf, TokenNameError};
 use super::stored::{StoredToken, TokenInfo, TokenState};
 use super::token::{GeneratedToken, ParsedToken};
 
@@ -62,7 +62,7 @@ pub enum Revoked {
 pub enum TokensError {
     /// A name is invalid.
     #[error(transparent)]
-    Name(#[from] NameError),
+    Name(#[from] TokenNameError),
     /// The expiry is in the past.
     #[error("a token that expires at {0} would never be valid")]
     Expired(Timestamp),

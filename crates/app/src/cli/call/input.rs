@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use super::super::error::Hinted;
 use super::pairs;
+use crate::files::read_up_to;
 
 const FORMS_HINT: &str = "write one JSON document, @FILE, - for stdin, or members as KEY=VALUE";
 
@@ -83,11 +84,8 @@ fn only_pairs<'a>(
 }
 
 fn read_document(from: impl Read, name: &str) -> anyhow::Result<Value> {
-    let mut bytes = Vec::new();
-    // One byte beyond the limit, so that a larger document is noticed.
-    let limit = u64::try_from(DOCUMENT_BYTES_LIMIT)?.saturating_add(1);
-    let read = from.take(limit).read_to_end(&mut bytes);
-    read.with_context(|| format!("cannot read {name}"))?;
+    let bytes = read_up_to(from, DOCUMENT_BYTES_LIMIT);
+    let bytes = bytes.with_context(|| format!("cannot read {name}"))?;
     if bytes.trim_ascii().is_empty() {
         let message = format!("{name} is empty");
         return Err(Hinted::new(message, "write one JSON document into it, such as {}").into());
@@ -184,6 +182,9 @@ mod tests {
         let text = |bytes: usize| format!("\"{}\"", "a".repeat(bytes - 2));
         assert!(input(&["-"], &text(DOCUMENT_BYTES_LIMIT)).is_ok());
         let error = input(&["-"], &text(DOCUMENT_BYTES_LIMIT + 1)).unwrap_err();
-        assert!(error.to_string().contains("at most 4194304"), "{error}");
+        assert!(
+            error.to_string().contains("the limit is 4194304"),
+            "{error}"
+        );
     }
 }

@@ -1,8 +1,6 @@
 //! The options of `panpan call`, and the environment variables that replace missing options.
 
 use std::env;
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -16,6 +14,7 @@ use panpan_upstream::remote::RemoteSettings;
 use super::super::error::Hinted;
 use super::super::translate::dialects;
 use crate::data_folder;
+use crate::files;
 use crate::store::StoreAddress;
 
 /// The default server.
@@ -144,16 +143,10 @@ fn read_token(path: &Path) -> anyhow::Result<Secret<String>> {
 }
 
 fn read_file(path: &Path) -> anyhow::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
-    let limit = u64::try_from(FILE_BYTES_LIMIT)?.saturating_add(1);
-    let read = file.take(limit).read_to_end(&mut bytes);
-    read.with_context(|| format!("cannot read {}", path.display()))?;
-    if bytes.len() > FILE_BYTES_LIMIT {
-        let message = format!("{} is longer than {FILE_BYTES_LIMIT} bytes", path.display());
-        return Err(Hinted::new(message, "check that it is the right file").into());
-    }
-    Ok(bytes)
+    files::read_file(path, FILE_BYTES_LIMIT).with_context(|| {
+        let hint = "check that it is the right file and that you may read it";
+        Hinted::new(format!("cannot read {}", path.display()), hint)
+    })
 }
 
 /// The units of durations, in milliseconds. `ms` precedes `s`, which it ends with.

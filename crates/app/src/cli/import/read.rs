@@ -1,7 +1,7 @@
 //! Reads and imports documents and overlay files, with hints about files that cannot be used.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::Read;
 use std::path::Path;
 
 use anyhow::Context;
@@ -15,6 +15,7 @@ use serde_json::Value;
 
 use super::{STDIN, display_name};
 use crate::cli::error::Hinted;
+use crate::files::read_up_to;
 use crate::sources::{OVERLAY_HINT, read_overlay};
 
 /// How many problems of a file are listed; the rest are counted.
@@ -35,8 +36,8 @@ pub(super) fn import_document(
 ) -> anyhow::Result<Import> {
     let name = display_name(file);
     let bytes = match file.as_os_str() == STDIN {
-        true => read_bounded(input),
-        false => File::open(file).and_then(read_bounded),
+        true => read_up_to(input, DOCUMENT_BYTES_LIMIT),
+        false => File::open(file).and_then(|it| read_up_to(it, DOCUMENT_BYTES_LIMIT)),
     };
     let bytes = bytes.with_context(|| Hinted::new(format!("cannot read {name}"), FILE_HINT))?;
     if bytes.trim_ascii().is_empty() {
@@ -47,16 +48,6 @@ pub(super) fn import_document(
         anyhow::Error::from(error).context(Hinted::new(format!("cannot read {name}"), hint))
     })?;
     import(&document, options).map_err(|error| import_error(&name, &document, &error).into())
-}
-
-/// Reads up to one byte beyond the limit, so that a larger document is noticed.
-fn read_bounded(input: impl Read) -> io::Result<Vec<u8>> {
-    let limit = u64::try_from(DOCUMENT_BYTES_LIMIT).unwrap_or(u64::MAX);
-    let mut bytes = Vec::new();
-    input
-        .take(limit.saturating_add(1))
-        .read_to_end(&mut bytes)?;
-    Ok(bytes)
 }
 
 fn import_error(name: &str, document: &Value, error: &ImportError) -> Hinted {
@@ -101,10 +92,12 @@ pub(super) fn apply_overlay_file(
     operations: &mut Vec<OperationSpec>,
 ) -> anyhow::Result<()> {
     let name = path.display();
-    let bytes = File::open(path).and_then(read_bounded).with_context(|| {
-        let hint = "name an overlay file in JSON, YAML or TOML that you may read";
-        Hinted::new(format!("cannot read {name}"), hint)
-    })?;
+    let bytes = File::open(path)
+        .and_then(|it| read_up_to(it, DOCUMENT_BYTES_LIMIT))
+        .with_context(|| {
+            let hint = "name an overlay file in JSON, YAML or TOML that you may read";
+            Hinted::new(format!("cannot read {name}"), hint)
+        })?;
     let overlay = read_overlay(path, &bytes)
         .with_context(|| Hinted::new(format!("cannot use {name}"), OVERLAY_HINT))?;
     apply_overlay(operations, &overlay).map_err(|problems| {

@@ -12,7 +12,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, ETAG, IF_NONE_MATCH, VARY};
 use http::{HeaderMap, HeaderValue, StatusCode};
-use panpan_contract::contract_file::{ContractFile, FormatVersion, Service};
+use panpan_contract::contract_file::{ContractFile, FormatVersion, ServiceInfo};
 use panpan_contract::operation::OperationSpec;
 use panpan_failure::dialect::Dialect;
 use panpan_failure::{Failure, codes};
@@ -131,7 +131,7 @@ fn matches_etag(headers: &HeaderMap, etag: &HeaderValue) -> bool {
 }
 
 fn openapi_text(operations: &[Arc<Operation>]) -> String {
-    let about = panpan_openapi::About {
+    let about = panpan_openapi::DocumentInfo {
         title: "panpan",
         version: env!("CARGO_PKG_VERSION"),
         server: None,
@@ -156,7 +156,7 @@ fn contract_text(operations: &[Arc<Operation>]) -> String {
 #[derive(Serialize)]
 struct Contract<'a> {
     panpan: FormatVersion,
-    service: Service,
+    service: ServiceInfo,
     operations: Specs<'a>,
 }
 

@@ -79,7 +79,7 @@ async fn an_invalid_line_is_answered_with_its_id_if_it_has_one() {
             r#"{"id": 6, "params": {"a": [{"b": 1, "b": 1}]}}"#,
             -32602,
             json!(6),
-            "/params/a/0/b stands twice",
+            "duplicate member at /params/a/0/b",
         ),
     ] {
         let (responses, seen) = transported(format!("{line}\n{}\n", ping(9)).as_bytes()).await;

@@ -88,7 +88,7 @@ async fn a_client_on_stdio_is_asked_in_both_versions() {
         for (reply, expected) in [
             (Some(&accepted), "Ada"),
             (Some(&declined), "Declined"),
-            (None, "the caller cannot be asked"),
+            (None, "the client does not accept questions"),
         ] {
             let client = ReplyingClient(reply.cloned());
             let pipe = served(gateway(eliciting()));
@@ -218,7 +218,11 @@ async fn a_client_without_elicitation_is_not_asked() {
     for tool in TOOLS {
         for answer in http.call_both(tool, json!({})).await {
             let replies = &answer["result"]["structuredContent"]["replies"];
-            assert_eq!(*replies, json!(["the caller cannot be asked"]), "{tool}");
+            assert_eq!(
+                *replies,
+                json!(["the client does not accept questions"]),
+                "{tool}"
+            );
         }
     }
 }
