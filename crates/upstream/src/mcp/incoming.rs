@@ -1,7 +1,7 @@
 //! Parses incoming messages before rmcp does.
 //!
-//! rmcp keeps only known members of a result. The non-standard `recovery` is moved into `_meta`,
-//! where it survives.
+//! rmcp keeps only the members it knows. The non-standard `recovery` of a result is moved into `_meta`, where it
+//! survives, and a tool that can only be called as a task is marked there.
 
 use rmcp::model::{ErrorCode, ErrorData, JsonRpcError, RequestId, ServerJsonRpcMessage};
 use serde_json::{Map, Value, json};
@@ -12,18 +12,51 @@ const RECOVERY: &str = "\"recovery\"";
 /// Its place in the result's `_meta`.
 pub(super) const RECOVERY_META_KEY: &str = "dev.panpan/foreign-recovery";
 
+/// The member of a tool that says whether it can be called as a task.
+const TASK_SUPPORT: &str = "\"taskSupport\"";
+
+/// Marks a tool, in its `_meta`, that can only be called as a task.
+pub(super) const REQUIRES_TASK_META_KEY: &str = "dev.panpan/requires-task";
+
 /// The message in a text; `None` for anything else.
 pub(super) fn parse(text: &[u8]) -> Option<ServerJsonRpcMessage> {
     let text = std::str::from_utf8(text).ok()?;
     if !text.starts_with('{') {
         return None;
     }
-    if !text.contains(RECOVERY) {
+    if !has_unknown_members(text) {
         return serde_json::from_str(text).ok();
     }
     let mut document: Value = serde_json::from_str(text).ok()?;
-    move_recovery(&mut document);
+    keep_unknown_members(&mut document);
     serde_json::from_value(document).ok()
+}
+
+/// Whether a message may have members that rmcp would drop.
+fn has_unknown_members(text: &str) -> bool {
+    text.contains(RECOVERY) || text.contains(TASK_SUPPORT)
+}
+
+/// Moves them into `_meta`; `None` if there is nothing to move.
+fn keep_unknown_members(document: &mut Value) -> Option<()> {
+    let result = document.get_mut("result")?.as_object_mut()?;
+    if let Some(Value::Array(tools)) = result.get_mut("tools") {
+        tools.iter_mut().for_each(mark_task_only);
+        return Some(());
+    }
+    move_recovery(result)
+}
+
+fn mark_task_only(tool: &mut Value) {
+    let support = tool.pointer("/execution/taskSupport");
+    if support.is_some_and(|it| it == "required")
+        && let Some(tool) = tool.as_object_mut()
+    {
+        let meta = tool.entry("_meta").or_insert_with(|| json!({}));
+        if let Some(meta) = meta.as_object_mut() {
+            meta.insert(REQUIRES_TASK_META_KEY.to_owned(), Value::Bool(true));
+        }
+    }
 }
 
 /// The member that marks an error as the replacement of an unreadable response.
@@ -84,18 +117,17 @@ fn top_level_id(text: &str) -> Option<RequestId> {
     None
 }
 
-/// A message as text with `recovery` moved into `_meta`; `None` if there is nothing to move.
+/// A message as text with such members moved into `_meta`; `None` if there is nothing to move.
 pub(super) fn rewrite(text: &str) -> Option<String> {
-    if !text.contains(RECOVERY) {
+    if !has_unknown_members(text) {
         return None;
     }
     let mut document: Value = serde_json::from_str(text).ok()?;
-    move_recovery(&mut document)?;
+    keep_unknown_members(&mut document)?;
     Some(document.to_string())
 }
 
-fn move_recovery(document: &mut Value) -> Option<()> {
-    let result = document.get_mut("result")?.as_object_mut()?;
+fn move_recovery(result: &mut Map<String, Value>) -> Option<()> {
     if result.get("isError") != Some(&Value::Bool(true)) {
         return None;
     }
@@ -123,6 +155,22 @@ mod tests {
             read["result"]["_meta"][RECOVERY_META_KEY],
             json!({"retry": false})
         );
+    }
+
+    #[test]
+    fn only_tools_that_require_a_task_are_marked() {
+        let tool = |support: &str| json!({"name": support, "inputSchema": {}, "execution": {"taskSupport": support}});
+        let tools = json!([tool("required"), tool("optional"), tool("forbidden")]);
+        let text = json!({"jsonrpc": "2.0", "id": 1, "result": {"tools": tools}}).to_string();
+        let rewritten: Value = serde_json::from_str(&rewrite(&text).unwrap()).unwrap();
+        let read = serde_json::to_value(parse(text.as_bytes()).unwrap()).unwrap();
+        for message in [rewritten, read] {
+            let marks = [0, 1, 2].map(|at| {
+                let meta = &message["result"]["tools"][at]["_meta"];
+                meta[REQUIRES_TASK_META_KEY] == json!(true)
+            });
+            assert_eq!(marks, [true, false, false], "{message}");
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ use panpan_failure::{Code, ErrorDefinition, Kind};
 use panpan_runtime::{Context, Registry, RegistryProblem, RegistryProblems};
 use serde_json::{Value, json};
 
+use super::incoming::REQUIRES_TASK_META_KEY;
 use super::settings::McpNames;
 use super::{operation_names, output};
 
@@ -133,6 +134,17 @@ impl Importer<'_> {
             );
             return None;
         };
+        if listed
+            .pointer("/_meta")
+            .and_then(|it| it.get(REQUIRES_TASK_META_KEY))
+            .is_some()
+        {
+            self.warn(
+                tool,
+                "can only be called as a task, which panpan does not support; left out",
+            );
+            return None;
+        }
         let hint =
             |name: &str| listed.pointer(&format!("/annotations/{name}")) == Some(&json!(true));
         let op_type = match hint("readOnlyHint") {

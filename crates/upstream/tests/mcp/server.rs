@@ -270,10 +270,10 @@ impl Server {
             }
             "progress" => {
                 let token = &params["_meta"]["progressToken"];
-                let params =
+                let progress =
                     json!({"progressToken": token, "progress": 1, "total": 2, "message": "half"});
                 send(
-                    &json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params}),
+                    &json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": progress}),
                 );
                 respond(id, &params["_meta"].to_string());
             }

@@ -149,7 +149,7 @@ async fn a_call_that_is_not_resumed_is_cancelled() {
 
 #[tokio::test(start_paused = true)]
 async fn beyond_the_limit_calls_continue_without_input() {
-    let full = json!({"reply": "Err(Full)"});
+    let full = json!({"reply": "Err(TooManyOpen)"});
     let own = calls();
     for _ in 0..PARKED_PER_CALLER_LIMIT {
         parked(&own, eliciting("ann")).await.unwrap();

@@ -138,6 +138,11 @@ fn unusable_parts_are_left_out_with_a_warning() {
     for (tools, operations, warning) in [
         (json!([{"inputSchema": {}}]), 0, "has no name"),
         (json!([7]), 0, "has no name"),
+        (
+            broken("_meta", json!({REQUIRES_TASK_META_KEY: true})),
+            0,
+            "can only be called as a task",
+        ),
         (json!([tool("x"), tool("x")]), 1, "is listed twice"),
         (json!([{"name": "x"}]), 1, "has no input schema"),
         (
