@@ -100,7 +100,7 @@ fn invalid_arguments_are_refused_before_the_call() {
                 "--ca",
                 "/dev/null",
             ],
-            "there is no certificate",
+            "contains no certificate",
         ),
     ] {
         let output = call(arguments);
