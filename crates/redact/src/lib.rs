@@ -105,7 +105,7 @@ impl Redactor {
         if let Some(markers) = markers {
             // Markers go first: a schema is certain and a name is a guess.
             markers.visit(value, &mut |marked| {
-                tree::collect_leaves(marked, 1, &mut found)
+                tree::collect_leaves(marked, 1, &mut found);
             });
         }
         tree::collect_secrets(value, &mut found);

@@ -157,6 +157,10 @@ fn at(namespace: &str, transport: McpTransport) -> McpUpstream {
     McpUpstream::new(McpSettings::new(namespace, transport)).unwrap()
 }
 
+/// The warning for the one tool of the server "everything" that clients can only call as a task.
+const TASK_ONLY: &str = "tool \"simulate-research-query\": can only be called as a task, which panpan does not \
+                         support; left out";
+
 #[derive(Default)]
 struct Checks {
     wrong: usize,
@@ -205,8 +209,12 @@ impl Checks {
             .iter()
             .map(ToString::to_string)
             .collect();
-        let what = format!("the tools of {} are all usable", server.namespace());
-        self.same(&what, &json!(warnings), &json!([]));
+        let expected = match server.namespace() {
+            "everything" | "web" => json!([TASK_ONLY]),
+            _ => json!([]),
+        };
+        let what = format!("the usable tools of {} are imported", server.namespace());
+        self.same(&what, &json!(warnings), &expected);
         let registrations = operations.registrations.into_iter();
         let builder = registrations.fold(Registry::builder(), |builder, it| builder.add(it));
         Dispatcher::new(builder.build().unwrap(), memory_ports())

@@ -117,27 +117,27 @@ fn code(text: &str) -> impl Iterator<Item = &str> {
 #[test]
 fn sql_outside_the_store_is_noticed() {
     crate::notices(check, "crates/runtime/src/lib.rs", |text| {
-        text.push_str("use rusqlite::Connection;\n")
+        text.push_str("use rusqlite::Connection;\n");
     });
 }
 
 #[test]
 fn a_listener_outside_the_surfaces_is_noticed() {
     crate::notices(check, "crates/upstream/src/lib.rs", |text| {
-        text.push_str("fn f() { TcpListener::bind(1); }\n")
+        text.push_str("fn f() { TcpListener::bind(1); }\n");
     });
 }
 
 #[test]
 fn a_socket_outside_upstream_is_noticed() {
     crate::notices(check, "crates/surfaces/src/lib.rs", |text| {
-        text.push_str("fn f() { TcpStream::connect(1); }\n")
+        text.push_str("fn f() { TcpStream::connect(1); }\n");
     });
 }
 
 #[test]
 fn an_unbounded_read_is_noticed() {
     crate::notices(check_file_reads, "crates/app/src/main.rs", |text| {
-        text.push_str("fn f() { fs::read(path); }\n")
+        text.push_str("fn f() { fs::read(path); }\n");
     });
 }

@@ -78,8 +78,8 @@ fn help(arguments: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_panpan"))
         .args(arguments)
         .output()
-        .unwrap();
-    String::from_utf8(output.stdout).unwrap()
+        .expect("the program starts");
+    String::from_utf8(output.stdout).expect("help is UTF-8")
 }
 
 /// The parts of a text between single backticks.
@@ -91,13 +91,13 @@ fn quoted(text: &str) -> impl Iterator<Item = &str> {
 #[test]
 fn a_command_that_does_not_exist_is_noticed() {
     crate::notices(check, "README.md", |text| {
-        text.push_str("\nRun `panpan conjure`.\n")
+        text.push_str("\nRun `panpan conjure`.\n");
     });
 }
 
 #[test]
 fn an_option_that_does_not_exist_is_noticed() {
     crate::notices(check, "README.md", |text| {
-        text.push_str("\nRun `panpan serve --conjure`.\n")
+        text.push_str("\nRun `panpan serve --conjure`.\n");
     });
 }

@@ -22,7 +22,7 @@ pub(crate) fn check(repository: &Repository) -> Vec<String> {
         match listed.remove(what.as_str()) {
             Some(allowed) if lines <= allowed => {}
             Some(allowed) => {
-                findings.push(format!("{what} has grown from {allowed} to {lines} lines"))
+                findings.push(format!("{what} has grown from {allowed} to {lines} lines"));
             }
             None => findings.push(format!("{what} has {lines} lines")),
         }
@@ -90,6 +90,6 @@ fn a_long_function_is_noticed() {
 #[test]
 fn a_long_file_is_noticed() {
     crate::notices(check, "crates/runtime/src/new.rs", |text| {
-        text.push_str(&"use a;\n".repeat(401))
+        text.push_str(&"use a;\n".repeat(401));
     });
 }

@@ -35,6 +35,6 @@ fn declared(line: &str) -> Option<&str> {
 #[test]
 fn a_second_type_of_the_same_name_is_noticed() {
     crate::notices(check, "crates/store/src/lib.rs", |text| {
-        text.push_str("pub struct Dispatcher;\n")
+        text.push_str("pub struct Dispatcher;\n");
     });
 }

@@ -39,11 +39,11 @@ impl Repository {
         let mut files = BTreeMap::new();
         let mut folders = vec![PathBuf::new()];
         while let Some(folder) = folders.pop() {
-            for entry in fs::read_dir(root.join(&folder)).unwrap() {
-                let entry = entry.unwrap();
-                let name = entry.file_name().into_string().unwrap();
+            for entry in fs::read_dir(root.join(&folder)).expect("the folder can be listed") {
+                let entry = entry.expect("the folder can be listed");
+                let name = entry.file_name().into_string().expect("names are UTF-8");
                 let path = folder.join(&name);
-                if entry.file_type().unwrap().is_dir() {
+                if entry.file_type().expect("an entry has a type").is_dir() {
                     if !GENERATED.contains(&name.as_str()) {
                         folders.push(path);
                     }
@@ -51,8 +51,8 @@ impl Repository {
                     .iter()
                     .any(|ending| name.ends_with(&format!(".{ending}")))
                 {
-                    let text = fs::read_to_string(root.join(&path)).unwrap();
-                    files.insert(path.to_str().unwrap().to_owned(), text);
+                    let text = fs::read_to_string(root.join(&path)).expect("files are UTF-8");
+                    files.insert(path.to_str().expect("names are UTF-8").to_owned(), text);
                 }
             }
         }

@@ -60,6 +60,6 @@ fn has_words(line: &str, phrase: &str) -> bool {
 #[test]
 fn a_banned_phrase_is_noticed() {
     crate::notices(check, "README.md", |text| {
-        text.push_str("\nWhoever calls is answered.\n")
+        text.push_str("\nWhoever calls is answered.\n");
     });
 }

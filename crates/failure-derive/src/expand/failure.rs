@@ -34,7 +34,7 @@ pub(super) fn bounds<'a>(checked: &Checked<'a>) -> Bounds<'a> {
     for variant in &checked.variants {
         match &variant.form {
             Form::Transparent => {
-                bounds.require(inner(variant).ty, &quote!(__panpan::DeclareFailures))
+                bounds.require(inner(variant).ty, &quote!(__panpan::DeclareFailures));
             }
             Form::Declared(declared) => require(variant, declared, &mut bounds),
         }

@@ -77,7 +77,7 @@ pub(super) fn success<'a>(
                 }
             }
             None if WITHOUT_BODY.contains(&response.status) => {
-                schemas.push(json!({"type": "null"}))
+                schemas.push(json!({"type": "null"}));
             }
             None => schemas.push(anything()),
         }

@@ -193,7 +193,7 @@ impl WorkItem {
         let note = |event: &str| {
             environment
                 .journal
-                .note(format_args!("item {number}: {event}"))
+                .note(format_args!("item {number}: {event}"));
         };
         note(&format!(
             "calls gateway {gateway} with timeout {timeout_ms} ms, {options:?}"

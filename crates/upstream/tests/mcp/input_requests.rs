@@ -139,7 +139,7 @@ pub(crate) fn an_elicitation_reaches_the_client_of_the_call() {
                 assert_eq!(json!(asked.message), question["message"], "{behaviour}");
                 match asked.kind {
                     QuestionKind::Form { schema } => {
-                        assert_eq!(schema, question["requestedSchema"])
+                        assert_eq!(schema, question["requestedSchema"]);
                     }
                     QuestionKind::Url { url, id } => {
                         assert_eq!((json!(url), "e-1"), (question["url"].clone(), id.as_str()));
