@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 /// The minimum number of rounds; quick work runs for at least [`MEASURED_FOR`], so that a short slowdown of the
 /// machine does not matter.
-const ROUNDS: usize = 41;
+const ROUNDS: usize = 81;
 const MEASURED_FOR: Duration = Duration::from_secs(2);
 
 /// How often the work is done between two readings of the clock.

@@ -28,6 +28,10 @@ use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
+/// The allocator of the panpan program.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 /// The number of concurrent callers, and how often each of them calls.
 const CALLERS: usize = 256;
 const CALLS: usize = 16;

@@ -13,6 +13,7 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import {
   CreateMessageRequestSchema,
+  ElicitationCompleteNotificationSchema,
   ElicitRequestSchema,
   ListRootsRequestSchema,
   LoggingMessageNotificationSchema,
@@ -26,7 +27,9 @@ const LOUD = ["bob", "dee"];
 const ROUNDS = 12;
 // How long to wait for the server to restart.
 const RESTART_MS = 20_000;
-const CAPABILITIES = { elicitation: {}, sampling: {}, roots: {} };
+const CAPABILITIES = { elicitation: { form: {}, url: {} }, sampling: {}, roots: { listChanged: true } };
+// The error of a call before which the user has to visit a page.
+const URL_REQUIRED = -32042;
 
 const wrong = [];
 const check = (isRight, what) => {
@@ -39,7 +42,7 @@ const text = (result) => result.content.map((it) => it.text ?? "").join("\n");
 /** A client that answers every request with its name, and keeps the notifications it gets. */
 async function client(url, name) {
   const client = new Client({ name, version: "1.0.0" }, { capabilities: CAPABILITIES });
-  const heard = { lines: [], updates: [] };
+  const heard = { lines: [], updates: [], completed: [] };
   client.setRequestHandler(ListRootsRequestSchema, () => ({ roots: [{ uri: `file:///${name}` }] }));
   client.setRequestHandler(ElicitRequestSchema, () => ({
     action: "accept",
@@ -52,6 +55,9 @@ async function client(url, name) {
   }));
   client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params }) => heard.lines.push(params));
   client.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => heard.updates.push(params.uri));
+  client.setNotificationHandler(ElicitationCompleteNotificationSchema, ({ params }) =>
+    heard.completed.push(params.elicitationId),
+  );
   await client.connect(new StreamableHTTPClientTransport(new URL(url)));
   const call = async (tool, input = {}) => text(await client.callTool({ name: tool, arguments: input }));
   return { name, client, heard, call };
@@ -79,6 +85,34 @@ async function round(own, number) {
   await client.subscribeResource({ uri });
   await call("remember", { uri, text: `of ${name} again` });
   await call("test_tool_with_logging");
+}
+
+/** Signs in: a call names the page to visit, a notification reports the visit, and the call works from then on. */
+async function signIn({ name, client, heard, call }) {
+  const id = `${name}-signs-in`;
+  const refused = await client.callTool({ name: "sign_in", arguments: { id } }).then(
+    () => ({}),
+    (error) => error,
+  );
+  check(refused.code === URL_REQUIRED, `the sign-in of ${name} did not fail with ${URL_REQUIRED}: ${refused.message}`);
+  const page = refused.data?.elicitations?.[0]?.url;
+  check(page === `https://login.test/${id}`, `the sign-in of ${name} names the page ${page}`);
+  for (let look = 0; look < 50 && heard.completed.length === 0; look += 1) await pause(100);
+  check(heard.completed.join() === id, `${name} was told of the sign-ins "${heard.completed}"`);
+  const reply = await call("sign_in", { id });
+  check(reply === `Signed in as ${id}.`, `after its sign-in ${name} got: ${reply}`);
+}
+
+/** Reports changed roots as often as the position of the client in the list, and checks what the server counts. */
+async function changeRoots({ name, client, call }) {
+  const times = NAMES.indexOf(name);
+  for (let number = 0; number < times; number += 1) await client.sendRootsListChanged();
+  let counted;
+  for (let look = 0; look < 50 && counted !== String(times); look += 1) {
+    counted = await call("roots_changes");
+    await pause(20);
+  }
+  check(counted === String(times), `the server counted ${counted} changes of the roots of ${name}, expected ${times}`);
 }
 
 /** Cancels one call while another runs, and checks how many cancellations the server counts. */
@@ -136,6 +170,8 @@ async function alone(own) {
   for (const uri of heard.updates) isOwn(own, uri, "a resource update");
   const isLoud = heard.lines.length > 0;
   check(isLoud === LOUD.includes(name), `${name} got ${heard.lines.length} log messages`);
+  await signIn(own);
+  await changeRoots(own);
   await cancel(own);
 }
 

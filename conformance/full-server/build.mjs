@@ -8,7 +8,7 @@ import { INPUT_TOOLS, stateCodec } from "./input-requests.mjs";
 import { ANOTHER_PROMPT, PROMPTS, serveCompletion } from "./prompts.mjs";
 import { serveResources } from "./resources.mjs";
 import { SESSION_TOOLS } from "./session-tools.mjs";
-import { serveLogging } from "./session.mjs";
+import { serveLogging, serveRoots } from "./session.mjs";
 import { ANOTHER_TOOL, TOOLS } from "./tools.mjs";
 
 const INFO = { name: "full-server", title: "Everything MCP has", version: "1.0.0" };
@@ -46,6 +46,7 @@ export function buildServer({ era, session, changes }) {
   serveResources(server, session);
   serveCompletion(server);
   serveLogging(server, session);
+  serveRoots(server, session);
   return server;
 }
 
@@ -93,6 +94,7 @@ function changesOver({ server }, era, session) {
     toolsChanged: () => server.sendToolListChanged(),
     promptsChanged: () => server.sendPromptListChanged(),
     resourcesChanged: () => server.sendResourceListChanged(),
+    elicitationComplete: (id) => server.createElicitationCompletionNotifier(id)(),
     resourceUpdated: async (uri) => {
       if (isSubscribed(uri)) await server.sendResourceUpdated({ uri });
     },

@@ -1,12 +1,15 @@
 // The tools for panpan's own tests, whose results depend on the session. The transports identify sessions;
 // resources.mjs reads remembered resources.
 
-import { inputRequired } from "@modelcontextprotocol/server";
+import { inputRequired, UrlElicitationRequiredError } from "@modelcontextprotocol/server";
 
 import { argumentsSchema, text } from "./content.mjs";
 import { inputTool } from "./input-requests.mjs";
 import { isFixed } from "./resources.mjs";
 import { currentLevel } from "./session.mjs";
+
+/** How long the user takes to sign in. */
+const SIGN_IN_MS = 100;
 
 async function remember({ uri, text: value }, { session, changes }) {
   if (!URL.canParse(uri)) throw new Error(`${uri} is not a URI`);
@@ -36,6 +39,21 @@ async function wait({ ms }, { ctx, session }) {
   return { content: [text(`Waited ${ms} ms.`)] };
 }
 
+/**
+ * Requires the user to visit a page first, and reports shortly afterwards that the user has done so. Up to 2025-11-25
+ * only: later revisions ask in the response and report nothing.
+ */
+function signIn({ id }, { session, changes }) {
+  if (session.signedIn.has(id)) return { content: [text(`Signed in as ${id}.`)] };
+  setTimeout(() => {
+    session.signedIn.add(id);
+    changes.elicitationComplete?.(id);
+  }, SIGN_IN_MS);
+  throw new UrlElicitationRequiredError([
+    { mode: "url", elicitationId: id, url: `https://login.test/${id}`, message: "Sign in first." },
+  ]);
+}
+
 /** Ends the process after the response is sent. */
 function endProcess() {
   setTimeout(() => process.exit(3), 50);
@@ -53,6 +71,17 @@ export const SESSION_TOOLS = [
     name: "cancelled",
     description: "Returns the number of cancelled calls of this session.",
     run: (_, { session }) => ({ content: [text(String(session.cancelled))] }),
+  },
+  {
+    name: "sign_in",
+    description: "Requires a visit to a page the first time, and returns the id afterwards.",
+    inputSchema: argumentsSchema({ id: { type: "string" } }),
+    run: signIn,
+  },
+  {
+    name: "roots_changes",
+    description: "Returns how often the client of this session reported changed roots.",
+    run: (_, { session }) => ({ content: [text(String(session.rootsChanges))] }),
   },
   { name: "end_process", description: "Ends the process of this server.", run: endProcess },
   {

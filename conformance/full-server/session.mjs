@@ -19,6 +19,10 @@ export class Session {
   hasAnotherPrompt = false;
   /** The number of calls that the client cancelled. */
   cancelled = 0;
+  /** How often the client reported changed roots. */
+  rootsChanges = 0;
+  /** The ids of the completed sign-ins. */
+  signedIn = new Set();
 }
 
 /** Sends a log message during a call, if the client wants messages of this level. */
@@ -32,6 +36,13 @@ export async function log({ ctx, era, session }, level, data) {
 export function currentLevel({ ctx, era, session }) {
   if (era === "legacy") return session.level;
   return ctx.mcpReq.envelope?.[LOG_LEVEL_META_KEY] ?? "none";
+}
+
+/** Counts the reports of changed roots. */
+export function serveRoots({ server }, session) {
+  server.setNotificationHandler("notifications/roots/list_changed", () => {
+    session.rootsChanges += 1;
+  });
 }
 
 /** Stores the level in the session. The SDK would store it too, but tools could not read it. */

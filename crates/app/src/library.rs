@@ -4,7 +4,7 @@
 
 use std::sync::{Arc, Weak};
 
-use panpan_runtime::Listener;
+use panpan_runtime::{BoxFuture, Listener};
 use panpan_surfaces::{
     Caller, Elicitor, Freshness, Gateway, Library, LibraryFuture, Offer, Revision, ServerInfo,
 };
@@ -149,6 +149,13 @@ impl Library for ServerLibrary {
 
     fn set_level<'a>(&'a self, caller: &'a Caller, level: &'a str) -> LibraryFuture<'a, ()> {
         Box::pin(async move { self.libraries.set_level(&mcp_caller(caller), level).await })
+    }
+
+    fn roots_changed<'a>(&'a self, caller: &'a Caller) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            let caller = mcp_caller(caller);
+            self.libraries.notify_roots_changed(&caller).await;
+        })
     }
 
     fn follow<'a>(

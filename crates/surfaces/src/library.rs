@@ -125,6 +125,12 @@ pub trait Library: Send + Sync + fmt::Debug {
         Box::pin(async { Ok(()) })
     }
 
+    /// The client of a caller reports that its roots changed.
+    fn roots_changed<'a>(&'a self, caller: &'a Caller) -> BoxFuture<'a, ()> {
+        let _ = caller;
+        Box::pin(async {})
+    }
+
     /// Starts or stops notifications to a caller about changed contents of a resource.
     fn follow<'a>(
         &'a self,

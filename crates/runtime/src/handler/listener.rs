@@ -19,4 +19,10 @@ pub enum ServiceNotification {
 pub trait Listener: AskClient {
     /// Delivers a notification without blocking the service.
     fn notify(&self, notification: ServiceNotification);
+
+    /// Whether the client is subscribed to a resource.
+    fn is_subscribed(&self, uri: &str) -> bool {
+        let _ = uri;
+        false
+    }
 }

@@ -143,8 +143,8 @@ impl ConnectedClient {
             }
             ServiceNotification::ResourceUpdated(params) => {
                 let updated = ResourceUpdatedNotificationParam::deserialize(params).ok()?;
-                let is_subscribed = self.is_subscribed(&updated.uri);
-                is_subscribed.then_some(Notification::ResourceUpdated(updated))
+                let covers = self.covers(&updated.uri);
+                covers.then_some(Notification::ResourceUpdated(updated))
             }
             ServiceNotification::ElicitationComplete(params) => {
                 let (_, client) = self.input.as_ref()?;
@@ -155,8 +155,8 @@ impl ConnectedClient {
         }
     }
 
-    /// Whether the client is subscribed to a resource or to a parent of it.
-    fn is_subscribed(&self, uri: &str) -> bool {
+    /// Whether a subscription of the client is for this resource or a parent of it.
+    fn covers(&self, uri: &str) -> bool {
         let subscribed = self.subscribed();
         let is_parent = |parent: &String| {
             let rest = uri.strip_prefix(parent.trim_end_matches('/'));
@@ -210,6 +210,10 @@ impl Listener for ConnectedClient {
             // Dropped if the client does not read and the queue is full.
             let _ = self.notifications.try_send(notification);
         }
+    }
+
+    fn is_subscribed(&self, uri: &str) -> bool {
+        self.subscribed().contains(uri)
     }
 }
 

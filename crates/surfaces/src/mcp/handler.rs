@@ -124,6 +124,17 @@ impl ServerHandler for Server {
             let connected = || ConnectedClient::in_session(session, client, self.level.clone());
             let client: Arc<dyn Listener> = self.client.get_or_init(connected).clone();
             library.attend(caller, &client);
+            // A server that asked for the roots before this client came got no reply.
+            if client.question_kinds().roots {
+                library.roots_changed(caller).await;
+            }
+        }
+    }
+
+    async fn on_roots_list_changed(&self, context: NotificationContext<RoleServer>) {
+        if let Some(library) = self.gateway().library() {
+            let caller = self.caller_in(&context.extensions);
+            library.roots_changed(caller).await;
         }
     }
 

@@ -283,7 +283,10 @@ impl ClientHandler for ConnectionHandler {
         let panpan = Implementation::new("panpan", env!("CARGO_PKG_VERSION"));
         // Whether a client can be asked is known only when there is an input request.
         let declared = self.listeners.declared();
-        let capabilities = client_capabilities(QuestionKinds::ALL, declared.as_ref());
+        let mut capabilities = client_capabilities(QuestionKinds::ALL, declared.as_ref());
+        if let Some(roots) = &mut capabilities.roots {
+            roots.list_changed = Some(true);
+        }
         ClientConfig::new(capabilities, panpan)
     }
 

@@ -74,6 +74,19 @@ struct Subscriptions {
     resources: BTreeMap<String, Option<AbortOnDropHandle<()>>>,
 }
 
+impl Subscriptions {
+    fn check_room_for(&self, uri: &str) -> Result<(), McpError> {
+        let is_full = self.resources.len() >= SUBSCRIPTIONS_LIMIT;
+        match is_full && !self.resources.contains_key(uri) {
+            true => Err(McpError::LimitReached {
+                what: "resource subscriptions",
+                limit: SUBSCRIPTIONS_LIMIT,
+            }),
+            false => Ok(()),
+        }
+    }
+}
+
 #[derive(Debug, Default)]
 struct State {
     live: Option<Arc<LiveConnection>>,
@@ -176,6 +189,7 @@ impl Connection {
 
     /// Subscribes to a resource.
     pub(super) async fn subscribe(self: &Arc<Self>, uri: &str) -> Result<(), McpError> {
+        self.subscriptions().check_room_for(uri)?;
         let live = self.connected().await?;
         let subscription = live.subscribe(uri);
         if subscription.is_none() {
@@ -183,20 +197,16 @@ impl Connection {
                 .await?;
         }
         let mut subscriptions = self.subscriptions();
-        let is_full = subscriptions.resources.len() >= SUBSCRIPTIONS_LIMIT;
-        if is_full && !subscriptions.resources.contains_key(uri) {
-            return Err(McpError::LimitReached {
-                what: "resource subscriptions",
-                limit: SUBSCRIPTIONS_LIMIT,
-            });
-        }
+        // Again, since other clients may have subscribed meanwhile.
+        subscriptions.check_room_for(uri)?;
         subscriptions.resources.insert(uri.to_owned(), subscription);
         Ok(())
     }
 
-    /// Unsubscribes from a resource, unless other callers may be subscribed to it.
+    /// Unsubscribes from a resource, unless other clients are or may be subscribed to it.
     pub(super) async fn unsubscribe(self: &Arc<Self>, uri: &str) -> Result<(), McpError> {
-        if !self.handler.listeners.is_exclusive() {
+        let listeners = &self.handler.listeners;
+        if !listeners.is_exclusive() || listeners.is_subscribed(uri) {
             return Ok(());
         }
         let subscription = self.subscriptions().resources.remove(uri);
@@ -208,6 +218,16 @@ impl Connection {
                     .await
                     .map(drop)
             }
+        }
+    }
+
+    /// Notifies the server that the roots of its client changed, if there is a connection. A shared connection
+    /// has no roots of its own, and a stateless server asks for them in each call.
+    pub(super) async fn notify_roots_changed(&self) {
+        if let Some(live) = self.current().filter(|it| !it.is_stateless())
+            && self.handler.listeners.is_exclusive()
+        {
+            live.notify_roots_changed().await;
         }
     }
 

@@ -261,6 +261,13 @@ impl McpUpstream {
             .await
     }
 
+    /// Notifies the server that the roots of an owner of state changed, if it has a session.
+    pub async fn notify_roots_changed(&self, owner: &StateOwner) {
+        if let Some(connection) = self.pool.existing_connection_for(owner) {
+            connection.notify_roots_changed().await;
+        }
+    }
+
     /// Subscribes an owner of state to a resource.
     pub async fn subscribe(&self, owner: &StateOwner, uri: &str) -> Result<(), McpError> {
         self.pool.connection_for(owner).await?.subscribe(uri).await

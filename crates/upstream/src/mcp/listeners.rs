@@ -99,6 +99,11 @@ impl ConnectionListeners {
         }
     }
 
+    /// Whether a client of this connection is subscribed to a resource.
+    pub(super) fn is_subscribed(&self, uri: &str) -> bool {
+        self.clients().iter().any(|it| it.is_subscribed(uri))
+    }
+
     /// The kinds of input that the client of this connection supports outside of calls.
     pub(super) fn question_kinds(&self) -> QuestionKinds {
         let newest = self.clients().pop();
@@ -145,6 +150,11 @@ mod tests {
         fn notify(&self, notice: ServiceNotification) {
             self.0.lock().unwrap().push(notice);
         }
+
+        fn is_subscribed(&self, uri: &str) -> bool {
+            let notified = self.0.lock().unwrap();
+            notified.contains(&ServiceNotification::ResourceUpdated(json!({"uri": uri})))
+        }
     }
 
     fn caller(name: &str) -> StateOwner {
@@ -176,5 +186,22 @@ mod tests {
         drop(bob);
         single.notify(message());
         assert_eq!(received(&ann), 1);
+    }
+
+    #[test]
+    fn a_resource_is_subscribed_while_any_client_of_the_caller_is() {
+        let listeners = Arc::new(Listeners::default());
+        let clients = ["ann", "ann", "bob"].map(|name| {
+            let client = Arc::new(Client::default());
+            let listener: Arc<dyn Listener> = client.clone();
+            listeners.add(caller(name), &listener);
+            client
+        });
+        let shared = ConnectionListeners::shared(listeners, false, Credentials::default());
+        let is_subscribed = |name| shared.for_owner(caller(name)).is_subscribed("a:b");
+        assert!(!is_subscribed("ann"));
+        clients[1].notify(ServiceNotification::ResourceUpdated(json!({"uri": "a:b"})));
+        assert!(is_subscribed("ann"));
+        assert!(!is_subscribed("bob"));
     }
 }

@@ -264,6 +264,12 @@ impl LiveConnection {
         })
     }
 
+    /// Notifies the server that the roots of its client changed.
+    pub(super) async fn notify_roots_changed(&self) {
+        // If the connection has ended, the server asks for the roots on the next one.
+        let _ = self.service.peer().notify_roots_list_changed().await;
+    }
+
     fn service_error(&self, error: ServiceError) -> McpError {
         match error {
             ServiceError::McpError(error) if incoming::is_replacement(&error) => {

@@ -90,6 +90,15 @@ impl Pool {
         self.session_of(owner)
     }
 
+    /// The connection for the calls of an owner of state, unless it has none yet.
+    pub(super) fn existing_connection_for(&self, owner: &StateOwner) -> Option<Arc<Connection>> {
+        if self.uses_shared(owner) {
+            return Some(self.shared.clone());
+        }
+        let state = self.state();
+        state.sessions.get(owner).map(|it| it.connection.clone())
+    }
+
     /// Notifies an owner of state of changed lists in its session.
     pub(super) fn changes_for(self: &Arc<Self>, owner: &StateOwner) -> watch::Receiver<McpChanges> {
         let keeps_state = self.known_to_keep_state() == Some(true);

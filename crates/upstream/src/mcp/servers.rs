@@ -196,6 +196,13 @@ impl McpServers {
         join_all(set).await.into_iter().collect()
     }
 
+    /// Notifies all servers that keep a session of the caller that its roots changed.
+    pub async fn notify_roots_changed(&self, caller: &McpCaller<'_>) {
+        let servers = self.servers.iter();
+        let servers = servers.filter(|server| server.admits(caller.identity));
+        join_all(servers.map(|server| server.notify_roots_changed(&caller.owner))).await;
+    }
+
     /// Subscribes to a resource or unsubscribes from it.
     pub async fn set_subscribed(
         &self,
