@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::repository::{Repository, crate_of};
 
 /// What precedes the drawing.
-const HEADING: &str = "### Arrows between crates";
+const HEADING: &str = "### Crate dependencies";
 
 type Arrows = BTreeMap<String, BTreeSet<String>>;
 

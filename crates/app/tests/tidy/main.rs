@@ -7,6 +7,7 @@ mod boundaries;
 mod commands;
 mod lengths;
 mod names;
+mod paths;
 mod repository;
 mod words;
 
@@ -14,7 +15,7 @@ use repository::Repository;
 
 type Rule = fn(&Repository) -> Vec<String>;
 
-const RULES: [(&str, Rule); 7] = [
+const RULES: [(&str, Rule); 8] = [
     (
         "crates depend on each other as ARCHITECTURE.md draws it",
         arrows::check,
@@ -36,6 +37,7 @@ const RULES: [(&str, Rule); 7] = [
         lengths::check,
     ),
     ("a public type name means one thing", names::check),
+    ("paths in documents lead to files", paths::check),
     ("texts use plain words", words::check),
 ];
 
