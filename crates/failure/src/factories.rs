@@ -2,32 +2,9 @@
 //!
 //! Each accepts only the codes of its category; the code decides whether the failure is retryable.
 
-use panpan_catalogue::{Entry, codes};
+use crate::classify::rows;
 
-use crate::failure::Failure;
-
-/// Declares the codes of one flat category and the constructor of their failures.
-macro_rules! factory {
-    ($(#[$enum_doc:meta])* $codes:ident { $($(#[$doc:meta])* $variant:ident => $entry:ident,)+ } $(#[$doc_function:meta])* $function:ident) => {
-        $(#[$enum_doc])*
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-        pub enum $codes { $($(#[$doc])* $variant,)+ }
-
-        impl $codes {
-            /// The catalogue row of the code.
-            pub const fn entry(self) -> &'static Entry {
-                match self { $($codes::$variant => codes::$entry,)+ }
-            }
-        }
-
-        $(#[$doc_function])*
-        pub fn $function(code: $codes, message: impl Into<String>) -> Failure {
-            Failure::new(code.entry()).with_message(message)
-        }
-    };
-}
-
-factory! {
+rows! {
     /// Codes for invalid arguments.
     ValidationCode {
         /// An argument is missing.
@@ -50,7 +27,7 @@ factory! {
     validation_error
 }
 
-factory! {
+rows! {
     /// Codes for forbidden actions.
     PermissionCode {
         /// The resource belongs to another owner.
@@ -65,7 +42,7 @@ factory! {
     permission_error
 }
 
-factory! {
+rows! {
     /// Codes for missing and existing resources.
     ResourceCode {
         /// The resource does not exist.
@@ -80,7 +57,7 @@ factory! {
     resource_error
 }
 
-factory! {
+rows! {
     /// Codes for failed execution.
     ExecutionCode {
         /// Execution timed out.
@@ -95,7 +72,7 @@ factory! {
     execution_error
 }
 
-factory! {
+rows! {
     /// Codes for failures of the system that runs a tool.
     SystemCode {
         /// An internal error.

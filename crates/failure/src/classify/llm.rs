@@ -1,28 +1,27 @@
 //! Codes for failures of model providers, by the codes of their APIs.
 
-use panpan_catalogue::{Entry, codes};
+use super::rows;
 
-use crate::kind::Kind;
-
-/// A failure of a model provider.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum LlmFailure {
-    /// Too many requests or tokens.
-    RateLimited,
-    /// The quota or budget of the account is exhausted.
-    QuotaSpent,
-    /// The input is longer than the context of the model.
-    ContextTooLong,
-    /// The model does not exist, or is not available to this account.
-    InvalidModel,
-    /// A safety filter rejected the content.
-    ContentFiltered,
-    /// The provider failed or is overloaded.
-    ApiError,
-    /// The provider refused the credential.
-    AuthFailure,
-    /// The provider refused the request for another reason.
-    BadRequest,
+rows! {
+    /// A failure of a model provider.
+    LlmFailure {
+        /// Too many requests or tokens.
+        RateLimited => ERR_LLM_RATE_LIMITED,
+        /// The quota or budget of the account is exhausted.
+        QuotaSpent => ERR_BUDGET_EXCEEDED,
+        /// The input is longer than the context of the model.
+        ContextTooLong => ERR_LLM_CONTEXT_LENGTH,
+        /// The model does not exist, or is not available to this account.
+        InvalidModel => ERR_LLM_INVALID_MODEL,
+        /// A safety filter rejected the content.
+        ContentFiltered => ERR_LLM_CONTENT_FILTER,
+        /// The provider failed or is overloaded.
+        ApiError => ERR_LLM_API_ERROR,
+        /// The provider refused the credential.
+        AuthFailure => ERR_LLM_AUTH_FAILURE,
+        /// The provider refused the request for another reason.
+        BadRequest => ERR_LLM_BAD_REQUEST,
+    }
 }
 
 /// The error response of a provider.
@@ -80,32 +79,6 @@ const TOO_LONG: &[&str] = &[
 ];
 
 impl LlmFailure {
-    /// All values.
-    pub const ALL: [LlmFailure; 8] = [
-        LlmFailure::RateLimited,
-        LlmFailure::QuotaSpent,
-        LlmFailure::ContextTooLong,
-        LlmFailure::InvalidModel,
-        LlmFailure::ContentFiltered,
-        LlmFailure::ApiError,
-        LlmFailure::AuthFailure,
-        LlmFailure::BadRequest,
-    ];
-
-    /// The catalogue row.
-    pub const fn entry(self) -> &'static Entry {
-        match self {
-            LlmFailure::RateLimited => codes::ERR_LLM_RATE_LIMITED,
-            LlmFailure::QuotaSpent => codes::ERR_BUDGET_EXCEEDED,
-            LlmFailure::ContextTooLong => codes::ERR_LLM_CONTEXT_LENGTH,
-            LlmFailure::InvalidModel => codes::ERR_LLM_INVALID_MODEL,
-            LlmFailure::ContentFiltered => codes::ERR_LLM_CONTENT_FILTER,
-            LlmFailure::ApiError => codes::ERR_LLM_API_ERROR,
-            LlmFailure::AuthFailure => codes::ERR_LLM_AUTH_FAILURE,
-            LlmFailure::BadRequest => codes::ERR_LLM_BAD_REQUEST,
-        }
-    }
-
     /// Classifies a response: by its codes, by phrases in the message if the codes are too general, and then by
     /// the status.
     pub fn of(error: ProviderAnswer<'_>) -> Self {
@@ -140,12 +113,6 @@ impl LlmFailure {
             Some(400..=499) => LlmFailure::BadRequest,
             _ => LlmFailure::ApiError,
         }
-    }
-}
-
-impl From<LlmFailure> for Kind {
-    fn from(failure: LlmFailure) -> Self {
-        failure.entry().into()
     }
 }
 

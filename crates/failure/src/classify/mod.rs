@@ -6,6 +6,7 @@ mod io;
 mod json;
 mod llm;
 mod network;
+mod rows;
 mod statements;
 mod words;
 
@@ -13,6 +14,7 @@ pub use io::io_failure;
 pub use json::JsonFailure;
 pub use llm::{LlmFailure, ProviderAnswer};
 pub use network::NetworkFailure;
+pub(crate) use rows::rows;
 pub use statements::{
     Condition, Demand, Expectation, InputMembers, STATEMENTS_BYTES_LIMIT, Statements,
     declared_statements, expectation, statements,
