@@ -4,6 +4,7 @@
 //! here: see `entry` for the columns and `table` for the rows.
 
 /// Declares an enum with one table of words for both directions.
+#[macro_export]
 macro_rules! words {
     ($(#[$meta:meta])* $name:ident { $($(#[$variant_meta:meta])* $variant:ident = $word:literal,)+ }) => {
         $(#[$meta])*

@@ -8,7 +8,7 @@ use panpan_catalogue::{Entry, check_code, code_from_name};
 
 /// A failure code: upper-case letters, digits and underscores, 3 to 63 of them.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "String")]
 pub struct Code(Cow<'static, str>);
 
 impl Code {

@@ -301,13 +301,17 @@ impl Members {
     }
 
     pub(crate) fn lenient_text(&mut self, name: &str) -> Option<String> {
-        if !self.map.get(name).is_some_and(Value::is_string) {
-            return None;
-        }
-        match self.map.remove(name) {
+        match self.take_if(name, Value::is_string) {
             Some(Value::String(text)) => Some(text),
             _ => None,
         }
+    }
+
+    fn take_if(&mut self, name: &str, is: fn(&Value) -> bool) -> Option<Value> {
+        self.map
+            .get(name)
+            .is_some_and(is)
+            .then(|| self.map.remove(name))?
     }
 
     pub(crate) fn lenient_flag(&mut self, name: &str) -> Option<bool> {
@@ -319,10 +323,7 @@ impl Members {
     }
 
     pub(crate) fn lenient_map(&mut self, name: &str) -> Option<Map<String, Value>> {
-        if !self.map.get(name).is_some_and(Value::is_object) {
-            return None;
-        }
-        match self.map.remove(name) {
+        match self.take_if(name, Value::is_object) {
             Some(Value::Object(map)) => Some(map),
             _ => None,
         }
@@ -476,12 +477,14 @@ impl Member<'_> {
         })
     }
 
-    /// A word of a vocabulary; `None` for an unknown word, which a later version may have added.
+    /// Sets a field to a word of a vocabulary; an unknown word, which a later version may have added, is ignored.
     pub(crate) fn known_word<T>(
         self,
+        field: &mut Option<T>,
         from_word: impl Fn(&str) -> Option<T>,
-    ) -> Result<Option<T>, ReadError> {
-        self.text().map(|word| from_word(&word))
+    ) -> Result<(), ReadError> {
+        *field = from_word(&self.text()?).or(field.take());
+        Ok(())
     }
 
     fn pointer(&self) -> String {

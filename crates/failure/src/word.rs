@@ -7,6 +7,8 @@ use panpan_catalogue::{Category, Effect, Remedies, Remedy};
 use serde::de::{Deserializer, Error, Visitor};
 use serde::ser::Serializer;
 
+use crate::failure::ViolationKind;
+
 /// A vocabulary whose values are written as words.
 pub trait Word: Copy + 'static {
     /// Every value.
@@ -15,26 +17,18 @@ pub trait Word: Copy + 'static {
     fn word(self) -> &'static str;
 }
 
-impl Word for Category {
-    const ALL: &'static [Self] = Category::ALL;
-    fn word(self) -> &'static str {
-        self.word()
-    }
+macro_rules! vocabularies {
+    ($($name:ty)+) => {
+        $(impl Word for $name {
+            const ALL: &'static [Self] = <$name>::ALL;
+            fn word(self) -> &'static str {
+                self.word()
+            }
+        })+
+    };
 }
 
-impl Word for Effect {
-    const ALL: &'static [Self] = Effect::ALL;
-    fn word(self) -> &'static str {
-        self.word()
-    }
-}
-
-impl Word for Remedy {
-    const ALL: &'static [Self] = Remedy::ALL;
-    fn word(self) -> &'static str {
-        self.word()
-    }
-}
+vocabularies!(Category Effect Remedy ViolationKind);
 
 struct WordVisitor<T>(PhantomData<T>);
 

@@ -12,11 +12,10 @@ use serde::ser::{SerializeMap, Serializer};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use crate::failure::{
-    Draft, Failure, NextMove, Redacted, Text, Violation, invites_repeat, violation,
-};
+use super::InError;
+use crate::failure::{Draft, Failure, Redacted, Violation, invites_repeat, violation};
 use crate::read::Members;
-use crate::write::OptionalMembers;
+use crate::write::{OptionalMembers, Sequence, Text, non_empty, written};
 
 /// Largest agent view, in bytes.
 pub const AGENT_VIEW_BYTES_LIMIT: usize = 4096;
@@ -40,7 +39,7 @@ pub fn agent_view(failure: &Redacted, rename: &dyn Fn(&str) -> Option<String>) -
             left_out,
             sentence,
         };
-        serde_json::to_string(&ErrorObject(&view)).expect("a failure is made of JSON")
+        serde_json::to_string(&InError { error: view }).expect("a failure is made of JSON")
     };
     let longest = SENTENCE_CHARACTERS[0];
     let mut text = written(&[], longest);
@@ -75,23 +74,22 @@ pub(super) fn read(mut error: Members) -> Failure {
     let mut draft = Draft {
         code: error.lenient_text("code"),
         message: error.lenient_text("message"),
-        meaning: error.lenient_text("meaning"),
         effect: error.lenient_as("effect", |word| Effect::from_word(word.as_str()?)),
-        details: error.lenient_map("details"),
-        id: error.lenient_as("id", |id| Uuid::try_parse(id.as_str()?).ok()),
-        attempts: error.lenient_as("attempts", |count| {
-            NonZeroU32::new(u32::try_from(count.as_u64()?).ok()?)
-        }),
         ..Draft::default()
     };
     draft.facts.retryable = error.lenient_flag("retryable");
-    draft.recovery.retry_after_ms = error.lenient_unsigned("retry_after_ms");
+    let parts = &mut draft.parts;
+    parts.meaning = error.lenient_text("meaning");
+    parts.details = error.lenient_map("details");
+    parts.id = error.lenient_as("id", |id| Uuid::try_parse(id.as_str()?).ok());
+    parts.attempts = error.lenient_unsigned("attempts").and_then(NonZeroU32::new);
+    parts.recovery.retry_after_ms = error.lenient_unsigned("retry_after_ms");
     let sentence = |action: &Value| action.as_str().map(str::to_owned);
     let actions = error.lenient_list("actions", sentence);
-    draft.recovery.required_actions = actions.unwrap_or_default();
+    parts.recovery.required_actions = actions.unwrap_or_default();
     let violations =
         error.lenient_list("violations", |it| violation(it.clone(), String::new()).ok());
-    draft.violations = violations.unwrap_or_default();
+    parts.violations = violations.unwrap_or_default();
     draft.finish()
 }
 
@@ -105,16 +103,6 @@ enum Part {
 
 impl Part {
     const ALL: [Part; 3] = [Part::Details, Part::Meaning, Part::Violations];
-}
-
-struct ErrorObject<'a>(&'a View<'a>);
-
-impl Serialize for ErrorObject<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(1))?;
-        map.serialize_entry("error", self.0)?;
-        map.end()
-    }
 }
 
 struct View<'a> {
@@ -136,17 +124,12 @@ impl Serialize for View<'_> {
         map.serialize_entry("retryable", &failure.may_repeat())?;
         map.optional("retry_after_ms", failure.recovery().retry_after_ms)?;
         let next = failure.next_moves();
-        map.serialize_entry("next", &Moves(&next))?;
-        let actions = self.actions();
-        if !actions.is_empty() {
-            map.serialize_entry("actions", &actions)?;
-        }
+        map.serialize_entry("next", &Sequence(|| next.iter().map(|it| it.word())))?;
+        map.optional("actions", non_empty(&self.actions()))?;
         map.serialize_entry("effect", failure.effect().word())?;
-        let violations = failure.violations();
-        if shows(Part::Violations) && !violations.is_empty() {
-            let first = violations.iter().take(VIOLATIONS_LIMIT).map(ShortViolation);
-            map.serialize_entry("violations", &first.collect::<Vec<_>>())?;
-        }
+        let violations = non_empty(failure.violations()).filter(|_| shows(Part::Violations));
+        let short = violations.map(|all| all.iter().take(VIOLATIONS_LIMIT).map(ShortViolation));
+        map.optional("violations", short.map(|short| Sequence(move || short.clone())))?;
         let meaning = failure.meaning().filter(|_| shows(Part::Meaning));
         map.optional("meaning", meaning.map(|it| cut(it, self.sentence)))?;
         let details = failure.details().filter(|_| shows(Part::Details));
@@ -282,33 +265,24 @@ fn written_length(value: &Value) -> usize {
     }
 }
 
-/// One violation with cut texts; numbers stay numbers.
-#[derive(Clone, Copy)]
-struct ShortViolation<'a>(&'a Violation);
-
-impl Serialize for ShortViolation<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let violation = self.0;
-        let cut = |text: &'_ str| cut(text, VIOLATION_CHARACTERS_LIMIT).into_owned();
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("pointer", &cut(&violation.pointer))?;
-        map.optional("kind", violation.kind.stated_word())?;
-        map.optional("expected", violation.expected.as_deref().map(cut))?;
-        let shows = |actual: &&Value| {
-            let is_scalar = !actual.is_object() && !actual.is_array();
-            is_scalar && written_length(actual) <= VIOLATION_CHARACTERS_LIMIT
-        };
-        map.optional("actual", violation.actual.as_ref().filter(shows))?;
-        map.serialize_entry("reason", &cut(&violation.reason))?;
-        map.end()
-    }
+fn shortened(text: &str) -> Cow<'_, str> {
+    cut(text, VIOLATION_CHARACTERS_LIMIT)
 }
 
-struct Moves<'a>(&'a [NextMove]);
+/// Whether the actual value of a violation is shown: a short scalar.
+fn is_shown(actual: &&Value) -> bool {
+    let is_scalar = !actual.is_object() && !actual.is_array();
+    is_scalar && written_length(actual) <= VIOLATION_CHARACTERS_LIMIT
+}
 
-impl Serialize for Moves<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.iter().map(|next| next.word()))
+// One violation with cut texts; numbers stay numbers.
+written! {
+    ShortViolation(violation: Violation) {
+        "pointer" => Some(shortened(&violation.pointer)),
+        "kind" => violation.kind.stated_word(),
+        "expected" => violation.expected.as_deref().map(shortened),
+        "actual" => violation.actual.as_ref().filter(is_shown),
+        "reason" => Some(shortened(&violation.reason)),
     }
 }
 

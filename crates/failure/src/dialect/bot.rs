@@ -3,15 +3,14 @@
 //! `is_retryable` means that the call may be repeated, or that its input can be corrected.
 
 use panpan_catalogue::Category;
-use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;
 use uuid::Uuid;
 
 use super::{RESIDUAL, Reply, agent};
 use crate::classify::LlmFailure;
-use crate::failure::{Alternative, Canonical, Draft, Failure, Field, Fields, Inferred, Text};
+use crate::failure::{Alternative, Canonical, Draft, Failure, Field, Fields, Inferred, Recovery};
 use crate::read::{Members, ReadError};
-use crate::write::OptionalMembers;
+use crate::write::{Text, non_empty, written};
 
 /// The source, if none is known.
 const SOURCE_UNKNOWN: &str = "system";
@@ -32,29 +31,16 @@ const CARRIED: Fields = Fields::of(&[
     Field::At,
 ]);
 
-pub(super) fn write<S: Serializer>(failure: &Failure, serializer: S) -> Result<S::Ok, S::Error> {
-    let mut map = serializer.serialize_map(Some(1))?;
-    map.serialize_entry("error", &BotError(failure))?;
-    map.end()
-}
-
-struct BotError<'a>(&'a Failure);
-
-impl Serialize for BotError<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let failure = self.0;
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("code", failure.code().as_str())?;
-        map.serialize_entry("category", failure.kind().domain().word())?;
-        map.serialize_entry("source", failure.source().unwrap_or(SOURCE_UNKNOWN))?;
-        map.serialize_entry("message", failure.message())?;
-        map.serialize_entry("context", &Context(failure))?;
-        map.serialize_entry("recovery", &Recovery(failure))?;
-        if failure.id().is_some() || failure.at().is_some() {
-            map.serialize_entry("debug", &Debug(failure))?;
-        }
-        map.serialize_entry(RESIDUAL, &Canonical::without(failure, carried(failure)))?;
-        map.end()
+written! {
+    pub(super) BotError(failure: Failure) {
+        "code" => Some(failure.code().as_str()),
+        "category" => Some(failure.kind().domain().word()),
+        "source" => Some(failure.source().unwrap_or(SOURCE_UNKNOWN)),
+        "message" => Some(failure.message()),
+        "context" => Some(Context(failure)),
+        "recovery" => Some(Advice(failure)),
+        "debug" => (failure.id().is_some() || failure.at().is_some()).then_some(Debug(failure)),
+        RESIDUAL => Some(Canonical::without(failure, carried(failure))),
     }
 }
 
@@ -66,40 +52,29 @@ fn carried(failure: &Failure) -> Fields {
         .and(Field::Operation, names_operation)
 }
 
-struct Context<'a>(&'a Failure);
-
-impl Serialize for Context<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let operation = self.0.operation().unwrap_or(OPERATION_UNKNOWN);
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("operation", operation)?;
-        map.optional("parameters", self.0.parameters())?;
-        map.end()
+written! {
+    Context(failure: Failure) {
+        "operation" => Some(failure.operation().unwrap_or(OPERATION_UNKNOWN)),
+        "parameters" => failure.parameters(),
     }
 }
 
-struct Recovery<'a>(&'a Failure);
-
-impl Serialize for Recovery<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let recovery = self.0.recovery();
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("is_retryable", &self.0.is_recoverable())?;
-        let strategy = Strategy(recovery);
-        if !strategy.is_empty() {
-            map.serialize_entry("retry_strategy", &strategy)?;
-        }
-        if !recovery.alternatives.is_empty() {
-            map.serialize_entry("alternatives", &recovery.alternatives)?;
-        }
-        if !recovery.required_actions.is_empty() {
-            map.serialize_entry("required_actions", &recovery.required_actions)?;
-        }
-        map.end()
+written! {
+    Advice(failure: Failure) {
+        "is_retryable" => Some(failure.is_recoverable()),
+        "retry_strategy" => Some(Strategy(failure.recovery())).filter(|it| !it.is_empty()),
+        "alternatives" => non_empty(&failure.recovery().alternatives),
+        "required_actions" => non_empty(&failure.recovery().required_actions),
     }
 }
 
-struct Strategy<'a>(&'a crate::failure::Recovery);
+written! {
+    Strategy(it: Recovery) {
+        "suggested_delay" => it.retry_after_ms,
+        "max_retries" => it.max_retries,
+        "parameter_adjustments" => Some(&it.parameter_adjustments).filter(|it| !it.is_empty()),
+    }
+}
 
 impl Strategy<'_> {
     fn is_empty(&self) -> bool {
@@ -109,26 +84,10 @@ impl Strategy<'_> {
     }
 }
 
-impl Serialize for Strategy<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        map.optional("suggested_delay", self.0.retry_after_ms)?;
-        map.optional("max_retries", self.0.max_retries)?;
-        if !self.0.parameter_adjustments.is_empty() {
-            map.serialize_entry("parameter_adjustments", &self.0.parameter_adjustments)?;
-        }
-        map.end()
-    }
-}
-
-struct Debug<'a>(&'a Failure);
-
-impl Serialize for Debug<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        map.optional("error_id", self.0.id().map(|id| Text(id.hyphenated())))?;
-        map.optional("timestamp", self.0.at().map(Text))?;
-        map.end()
+written! {
+    Debug(failure: Failure) {
+        "error_id" => failure.id().map(|id| Text(id.hyphenated())),
+        "timestamp" => failure.at().map(Text),
     }
 }
 
@@ -171,7 +130,7 @@ fn read_error(mut error: Members, from_model_provider: bool) -> Result<Failure, 
     if !is_ours {
         read_provider_codes(&mut draft, &mut error, from_model_provider);
     }
-    draft.source = error
+    draft.parts.source = error
         .lenient_text("source")
         .filter(|source| source != SOURCE_UNKNOWN);
     if is_ours {
@@ -220,26 +179,26 @@ fn read_provider_codes(draft: &mut Draft, error: &mut Members, from_model_provid
     let from_model_provider =
         from_model_provider || words.iter().any(|word| MODEL_PROVIDER_CODES.contains(word));
     if let Some(failure) = LlmFailure::of_words(&words).filter(|_| from_model_provider) {
-        draft.upstream.code = words.first().map(|word| (*word).to_owned());
+        draft.parts.upstream.code = words.first().map(|word| (*word).to_owned());
         draft.code = Some(failure.entry().code.to_owned());
-        draft.inferred.insert(Inferred::Code);
+        draft.parts.inferred.insert(Inferred::Code);
     } else if draft.code.is_none() {
         draft.code = error.lenient_text("type");
     }
 }
 
 fn read_context(draft: &mut Draft, mut context: Members) {
-    draft.operation = context
+    draft.parts.operation = context
         .lenient_text("operation")
         .filter(|operation| operation != OPERATION_UNKNOWN);
-    draft.parameters = context.lenient_map("parameters");
+    draft.parts.parameters = context.lenient_map("parameters");
     draft.keep_foreign(context.rest());
 }
 
 fn read_recovery(draft: &mut Draft, mut recovery: Members) {
     draft.facts.retryable = recovery.lenient_flag("is_retryable");
     draft.retryable_includes_corrections = true;
-    let read = &mut draft.recovery;
+    let read = &mut draft.parts.recovery;
     if let Some(mut strategy) = recovery.lenient_members("retry_strategy") {
         read.retry_after_ms = strategy.lenient_as("suggested_delay", milliseconds);
         read.max_retries = strategy.lenient_unsigned("max_retries");
@@ -286,19 +245,18 @@ fn alternative(value: &Value) -> Option<Alternative> {
 /// identical call counts as not retryable.
 fn read_cautiously(draft: &mut Draft) {
     let states_retry =
-        draft.recovery.retry_after_ms.is_some() || draft.recovery.max_retries.is_some();
+        draft.parts.recovery.retry_after_ms.is_some() || draft.parts.recovery.max_retries.is_some();
     if draft.facts.retryable == Some(true) && !states_retry {
         draft.facts.retryable = Some(false);
         draft.facts.category = Some(Category::ClientError);
-        draft
-            .inferred
-            .extend([Inferred::Retryable, Inferred::Category]);
+        let inferred = &mut draft.parts.inferred;
+        inferred.extend([Inferred::Retryable, Inferred::Category]);
     }
 }
 
 /// Third-party ids and times in another format are kept as details.
 fn read_debug(draft: &mut Draft, mut debug: Members) {
-    draft.id = debug.lenient_as("error_id", |id| Uuid::try_parse(id.as_str()?).ok());
-    draft.at = debug.lenient_as("timestamp", |at| at.as_str()?.parse().ok());
+    draft.parts.id = debug.lenient_as("error_id", |id| Uuid::try_parse(id.as_str()?).ok());
+    draft.parts.at = debug.lenient_as("timestamp", |at| at.as_str()?.parse().ok());
     draft.keep_foreign(debug.rest());
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::{Envelope, RESIDUAL, Reply};
 use crate::failure::{Canonical, Draft, Failure, Field, Fields};
 use crate::read::{Members, ReadError};
-use crate::write::OptionalMembers;
+use crate::write::written;
 
 const CARRIED: Fields = Fields::of(&[
     Field::Code,
@@ -15,14 +15,14 @@ const CARRIED: Fields = Fields::of(&[
     Field::Details,
 ]);
 
-pub(super) fn write<S: Serializer>(failure: &Failure, serializer: S) -> Result<S::Ok, S::Error> {
-    let mut map = serializer.serialize_map(None)?;
-    map.serialize_entry("code", failure.code().as_str())?;
-    map.serialize_entry("message", failure.message())?;
-    map.serialize_entry("retryable", &failure.may_repeat())?;
-    map.optional("details", failure.details())?;
-    map.serialize_entry(RESIDUAL, &Canonical::without(failure, CARRIED))?;
-    map.end()
+written! {
+    pub(super) CallError(failure: Failure) {
+        "code" => Some(failure.code().as_str()),
+        "message" => Some(failure.message()),
+        "retryable" => Some(failure.may_repeat()),
+        "details" => failure.details(),
+        RESIDUAL => Some(Canonical::without(failure, CARRIED)),
+    }
 }
 
 pub(super) fn success<S: Serializer>(

@@ -129,7 +129,7 @@ fn read_failure(mut members: Members) -> Result<Failure, ReadError> {
     let residual = members.peek(RESIDUAL);
     if residual.is_none() && known.is_none() {
         draft.facts.category = flat.map(|flat| category_of(flat, draft.facts.retryable));
-        draft.inferred.insert(Inferred::Category);
+        draft.parts.inferred.insert(Inferred::Category);
     }
     let code = residual.and_then(|residual| residual.get("code"));
     drop_generated_list(&mut draft, name.as_deref(), code);
@@ -162,12 +162,12 @@ fn read_error_object(draft: &mut Draft, members: &mut Members) {
 fn drop_generated_list(draft: &mut Draft, name: Option<&str>, code: Option<&Value>) {
     let is_generated =
         name == Some(MISSING) && code.is_some_and(|code| code == codes::INVALID_INPUT.code);
-    let Some(details) = draft.details.as_mut().filter(|_| is_generated) else {
+    let Some(details) = draft.parts.details.as_mut().filter(|_| is_generated) else {
         return;
     };
     details.remove(REQUIRED);
     if details.is_empty() {
-        draft.details = None;
+        draft.parts.details = None;
     }
 }
 

@@ -58,8 +58,8 @@ pub fn read_foreign(document: Value, status: Option<u16>) -> Option<Failure> {
     draft.facts.http_status = draft.facts.http_status.or(status);
     let is_failure =
         draft.facts.http_status.is_some() || (draft.message.is_some() && draft.code.is_some());
-    draft.inferred.insert(Inferred::Code);
-    draft.upstream.status = draft.facts.http_status;
+    draft.parts.inferred.insert(Inferred::Code);
+    draft.parts.upstream.status = draft.facts.http_status;
     is_failure.then(|| draft.finish())
 }
 

@@ -9,10 +9,11 @@ use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::{RESIDUAL, Reply};
-use crate::failure::{Canonical, Draft, Failure, Field, Fields, Inferred, Text, Violation};
+use crate::failure::{Canonical, Draft, Failure, Field, Fields, Inferred, Violation};
 use crate::kind::Kind;
 use crate::pointer::joined;
 use crate::read::{self, Members, ReadError};
+use crate::write::{Text, written};
 
 const CARRIED: Fields = Fields::of(&[
     Field::Code,
@@ -32,12 +33,12 @@ const REQUEST_INFO: &str = "type.googleapis.com/google.rpc.RequestInfo";
 /// A Status has no member for an output, so a success carries it as JSON in a string.
 const OUTPUT: &str = "type.googleapis.com/google.protobuf.StringValue";
 
-pub(super) fn write<S: Serializer>(failure: &Failure, serializer: S) -> Result<S::Ok, S::Error> {
-    let mut map = serializer.serialize_map(Some(3))?;
-    map.serialize_entry("code", &failure.kind().grpc().number())?;
-    map.serialize_entry("message", failure.message())?;
-    map.serialize_entry("details", &Details(failure))?;
-    map.end()
+written! {
+    pub(super) Status(failure: Failure) {
+        "code" => Some(failure.kind().grpc().number()),
+        "message" => Some(failure.message()),
+        "details" => Some(Details(failure)),
+    }
 }
 
 struct Details<'a>(&'a Failure);
@@ -70,16 +71,12 @@ fn field_violation(violation: &Violation) -> Value {
     json!({"field": field, "description": violation.reason})
 }
 
-struct ErrorInfo<'a>(&'a Failure);
-
-impl Serialize for ErrorInfo<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(4))?;
-        map.serialize_entry(TYPE, ERROR_INFO)?;
-        map.serialize_entry("reason", self.0.code().as_str())?;
-        map.serialize_entry("domain", DOMAIN)?;
-        map.serialize_entry("metadata", &Metadata(self.0))?;
-        map.end()
+written! {
+    ErrorInfo(failure: Failure) {
+        TYPE => Some(ERROR_INFO),
+        "reason" => Some(failure.code().as_str()),
+        "domain" => Some(DOMAIN),
+        "metadata" => Some(Metadata(failure)),
     }
 }
 
@@ -164,7 +161,7 @@ fn read_number(draft: &mut Draft, number: u64, name: Option<&str>) {
     let known = grpc.and_then(for_grpc);
     let Some(code) = &draft.code else {
         draft.code = known.map(|known| known.code().into_owned());
-        draft.inferred.insert(Inferred::Code);
+        draft.parts.inferred.insert(Inferred::Code);
         return;
     };
     let facts = &mut draft.facts;
@@ -173,7 +170,7 @@ fn read_number(draft: &mut Draft, number: u64, name: Option<&str>) {
         // An explicit `retryable` is more precise than the number.
         let fits = |category: &Category| category.retryable() || facts.retryable != Some(true);
         facts.category = known.map(|known| known.category()).filter(fits);
-        draft.inferred.insert(Inferred::Category);
+        draft.parts.inferred.insert(Inferred::Category);
     }
 }
 
@@ -199,18 +196,18 @@ fn read_detail(
         Some(ERROR_INFO) => read_error_info(draft, Members::of(detail, pointer())?)?,
         Some(RETRY_INFO) => {
             let delay_ms = text("retryDelay").and_then(duration_ms);
-            draft.recovery.retry_after_ms = delay_ms.or(draft.recovery.retry_after_ms);
+            draft.parts.recovery.retry_after_ms = delay_ms.or(draft.parts.recovery.retry_after_ms);
         }
         // Our violations are in the residual, with more facts.
-        Some(BAD_REQUEST) if !draft.violations.is_empty() => {}
+        Some(BAD_REQUEST) if !draft.parts.violations.is_empty() => {}
         Some(BAD_REQUEST) => {
             let violations = detail.get("fieldViolations").and_then(Value::as_array);
             let read = violations.map(|all| all.iter().map(read_violation).collect());
-            draft.violations = read.flatten().unwrap_or_default();
+            draft.parts.violations = read.flatten().unwrap_or_default();
         }
         Some(REQUEST_INFO) => {
             let id = text("requestId").and_then(|id| Uuid::try_parse(id).ok());
-            draft.id = id.or(draft.id);
+            draft.parts.id = id.or(draft.parts.id);
         }
         _ => return Ok(Some(detail)),
     }

@@ -10,10 +10,10 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value};
 
 use super::{Envelope, RESIDUAL, Reply};
-use crate::failure::{Canonical, Draft, Failure, Field, Fields, Violation, ViolationKind};
+use crate::failure::{Canonical, Draft, Failure, Field, Fields, Violation, lenient_violation};
 use crate::pointer::joined;
 use crate::read::{Members, ReadError};
-use crate::write::OptionalMembers;
+use crate::write::{OptionalMembers, non_empty, written};
 
 const CARRIED: Fields = Fields::of(&[Field::Code, Field::Message, Field::Violations]);
 const CODE: &str = "code";
@@ -21,28 +21,19 @@ const ALL_VIOLATIONS: &str = "errors";
 /// The members of the first violation.
 const FIRST_VIOLATION: [&str; 4] = ["field", "reason", "expected", "actual"];
 
-pub(super) fn write<S: Serializer>(
-    failure: &Failure,
-    envelope: Envelope<'_>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    let mut map = serializer.serialize_map(Some(3))?;
-    map.serialize_entry("jsonrpc", "2.0")?;
-    map.serialize_entry("error", &RpcError(failure))?;
-    map.serialize_entry("id", &envelope.request_id)?;
-    map.end()
+written! {
+    pub(super) Failed(failure: Failure, envelope: Envelope<'a>) {
+        "jsonrpc" => Some("2.0"),
+        "error" => Some(RpcError(failure)),
+        "id" => Some(envelope.request_id),
+    }
 }
 
-struct RpcError<'a>(&'a Failure);
-
-impl Serialize for RpcError<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let number = self.0.kind().jsonrpc_code();
-        let mut map = serializer.serialize_map(Some(3))?;
-        map.serialize_entry("code", &number)?;
-        map.serialize_entry("message", &with_name(number, self.0.message()))?;
-        map.serialize_entry("data", &Data(self.0))?;
-        map.end()
+written! {
+    RpcError(failure: Failure) {
+        "code" => Some(failure.kind().jsonrpc_code()),
+        "message" => Some(with_name(failure.kind().jsonrpc_code(), failure.message())),
+        "data" => Some(Data(failure)),
     }
 }
 
@@ -75,9 +66,7 @@ impl Serialize for Data<'_> {
                 map.serialize_entry(name, value)?;
             }
         }
-        if !failure.violations().is_empty() {
-            map.serialize_entry(ALL_VIOLATIONS, failure.violations())?;
-        }
+        map.optional(ALL_VIOLATIONS, non_empty(failure.violations()))?;
         let residual = Canonical::without(failure, CARRIED);
         let kept = |name: &str, _: &Value| self.is_reserved(name);
         map.serialize_entry(RESIDUAL, &residual.keeping_details(&kept))?;
@@ -158,7 +147,7 @@ fn read_error(mut error: Members) -> Result<Failure, ReadError> {
     draft.message = message.map(|message| without_name(number, message));
     if draft.code.is_none() {
         draft.facts.http_status = u16::try_from(number).ok();
-        draft.upstream.code = Some(number.to_string());
+        draft.parts.upstream.code = Some(number.to_string());
     }
     let pointer = error.pointer_to("data");
     match error.take("data") {
@@ -181,14 +170,14 @@ fn code_of(number: i64, message: Option<&str>) -> Option<String> {
 }
 
 fn read_data(mut draft: Draft, mut data: Members) -> Result<Failure, ReadError> {
-    let own_violations = data.lenient_list(ALL_VIOLATIONS, own_violation);
+    let own_violations = data.lenient_list(ALL_VIOLATIONS, |it| lenient_violation(it, "reason"));
     if let Some(violations) = own_violations {
-        draft.violations = violations;
+        draft.parts.violations = violations;
         FIRST_VIOLATION
             .iter()
             .for_each(|name| drop(data.take_nullable(name)));
     } else if let Some(field) = data.lenient_text("field") {
-        draft.violations = vec![read_first(&field, &mut data)];
+        draft.parts.violations = vec![read_first(&field, &mut data)];
     }
     let is_ours = data.peek(RESIDUAL).is_some_and(Value::is_object);
     let stated = data.peek(CODE).and_then(Value::as_str);
@@ -198,7 +187,7 @@ fn read_data(mut draft: Draft, mut data: Members) -> Result<Failure, ReadError> 
     }
     if is_ours {
         draft.facts.http_status = None;
-        draft.upstream.code = None;
+        draft.parts.upstream.code = None;
     }
     // Earlier versions wrote the code into the residual if the number did not determine it.
     let carried = Fields::of(&[Field::Message, Field::Violations]);
@@ -209,23 +198,6 @@ fn read_data(mut draft: Draft, mut data: Members) -> Result<Failure, ReadError> 
 /// with a number of the protocol.
 fn is_known(code: &str, number_is_known: bool) -> bool {
     lookup(code).is_some() && (number_is_known || !is_protocol_code(code))
-}
-
-/// A violation as we write it; `None` for any other shape.
-fn own_violation(value: &Value) -> Option<Violation> {
-    let text = |name: &str| value.get(name)?.as_str().map(str::to_owned);
-    let kind = value
-        .get("kind")
-        .map_or(Some(ViolationKind::Value), |kind| {
-            ViolationKind::from_word(kind.as_str()?)
-        });
-    Some(Violation {
-        pointer: text("pointer")?,
-        kind: kind.unwrap_or_default(),
-        expected: text("expected"),
-        actual: value.get("actual").cloned(),
-        reason: text("reason")?,
-    })
 }
 
 fn read_first(field: &str, data: &mut Members) -> Violation {

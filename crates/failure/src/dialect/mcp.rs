@@ -5,39 +5,31 @@
 //! Failures have no `structuredContent`, because deployed clients check it against the output schema of the tool
 //! and discard the result.
 
-use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value, json};
 
 use super::{Dialect, MCP_META_KEY, Reply, agent_view, detect};
 use crate::failure::{Canonical, Draft, Failure, Fields, Redacted};
 use crate::read::{self, Members, ReadError};
+use crate::write::written;
 
-pub(super) fn write<S: Serializer>(failure: &Redacted, serializer: S) -> Result<S::Ok, S::Error> {
-    let mut map = serializer.serialize_map(Some(3))?;
-    map.serialize_entry("content", &[TextBlock(&agent_view(failure, &|_| None))])?;
-    map.serialize_entry("isError", &true)?;
-    map.serialize_entry("_meta", &Meta(failure))?;
-    map.end()
-}
-
-struct TextBlock<'a>(&'a str);
-
-impl Serialize for TextBlock<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(2))?;
-        map.serialize_entry("type", "text")?;
-        map.serialize_entry("text", self.0)?;
-        map.end()
+written! {
+    pub(super) FailedResult(failure: Redacted) {
+        "content" => Some([TextBlock(&agent_view(failure, &|_| None))]),
+        "isError" => Some(true),
+        "_meta" => Some(Meta(failure)),
     }
 }
 
-struct Meta<'a>(&'a Failure);
+written! {
+    TextBlock(text: str) {
+        "type" => Some("text"),
+        "text" => Some(text),
+    }
+}
 
-impl Serialize for Meta<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(1))?;
-        map.serialize_entry(MCP_META_KEY, &Canonical::whole(self.0))?;
-        map.end()
+written! {
+    Meta(failure: Failure) {
+        MCP_META_KEY => Some(Canonical::whole(failure)),
     }
 }
 

@@ -210,6 +210,12 @@ impl Reply {
     }
 }
 
+/// An object with the single member `error`.
+#[derive(Serialize)]
+struct InError<T> {
+    error: T,
+}
+
 /// A failure in a dialect; see [`Dialect::failure`].
 #[derive(Clone, Copy, Debug)]
 pub struct FailureView<'a> {
@@ -225,13 +231,16 @@ impl Serialize for FailureView<'_> {
         } = self;
         match self.dialect {
             Dialect::Flat => flat::write(failure, serializer),
-            Dialect::Bot => bot::write(failure, serializer),
-            Dialect::Outcome => outcome::write(failure, *envelope, serializer),
-            Dialect::JsonRpc => jsonrpc::write(failure, *envelope, serializer),
-            Dialect::Call => call::write(failure, serializer),
-            Dialect::Problem => problem::write(failure, *envelope, serializer),
-            Dialect::Mcp => mcp::write(failure, serializer),
-            Dialect::Grpc => grpc::write(failure, serializer),
+            Dialect::Bot => InError {
+                error: bot::BotError(failure),
+            }
+            .serialize(serializer),
+            Dialect::Outcome => outcome::Failed(failure, envelope).serialize(serializer),
+            Dialect::JsonRpc => jsonrpc::Failed(failure, envelope).serialize(serializer),
+            Dialect::Call => call::CallError(failure).serialize(serializer),
+            Dialect::Problem => problem::Problem(failure, envelope).serialize(serializer),
+            Dialect::Mcp => mcp::FailedResult(failure).serialize(serializer),
+            Dialect::Grpc => grpc::Status(failure).serialize(serializer),
         }
     }
 }

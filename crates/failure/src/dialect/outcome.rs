@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::{Envelope, RESIDUAL, Reply};
 use crate::failure::{Canonical, Draft, Failure, Field, Fields};
 use crate::read::{Members, ReadError};
-use crate::write::OptionalMembers;
+use crate::write::{OptionalMembers, written};
 
 const CARRIED: Fields = Fields::of(&[
     Field::Code,
@@ -20,35 +20,25 @@ const CARRIED: Fields = Fields::of(&[
     Field::UpstreamProvider,
 ]);
 
-pub(super) fn write<S: Serializer>(
-    failure: &Failure,
-    envelope: Envelope<'_>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    let mut map = serializer.serialize_map(None)?;
-    map.optional("id", envelope.request_id)?;
-    map.serialize_entry("ok", &false)?;
-    map.serialize_entry("error", &ErrorInfo(failure))?;
-    map.end()
+written! {
+    pub(super) Failed(failure: Failure, envelope: Envelope<'a>) {
+        "id" => envelope.request_id,
+        "ok" => Some(false),
+        "error" => Some(ErrorInfo(failure)),
+    }
 }
 
-struct ErrorInfo<'a>(&'a Failure);
-
-impl Serialize for ErrorInfo<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let failure = self.0;
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("code", failure.code().as_str())?;
-        map.serialize_entry("message", failure.message())?;
-        map.serialize_entry("category", failure.category().word())?;
-        map.serialize_entry("retryable", &failure.may_repeat())?;
-        let upstream = failure.upstream();
-        map.optional("details", failure.details())?;
-        map.optional("retry_after_ms", failure.recovery().retry_after_ms)?;
-        map.optional("upstream_status", upstream.and_then(|it| it.status))?;
-        map.optional("provider", upstream.and_then(|it| it.provider.as_ref()))?;
-        map.serialize_entry(RESIDUAL, &Canonical::without(failure, CARRIED))?;
-        map.end()
+written! {
+    ErrorInfo(failure: Failure) {
+        "code" => Some(failure.code().as_str()),
+        "message" => Some(failure.message()),
+        "category" => Some(failure.category().word()),
+        "retryable" => Some(failure.may_repeat()),
+        "details" => failure.details(),
+        "retry_after_ms" => failure.recovery().retry_after_ms,
+        "upstream_status" => failure.upstream().and_then(|it| it.status),
+        "provider" => failure.upstream().and_then(|it| it.provider.as_ref()),
+        RESIDUAL => Some(Canonical::without(failure, CARRIED)),
     }
 }
 
@@ -95,9 +85,9 @@ fn read_error(mut error: Members) -> Result<Failure, ReadError> {
     draft.facts.category = error.lenient_as("category", category);
     draft.facts.retryable = error.lenient_flag("retryable");
     draft.details_of_any_shape(error.take("details"));
-    draft.recovery.retry_after_ms = error.lenient_unsigned("retry_after_ms");
-    draft.upstream.status = error.lenient_unsigned("upstream_status");
-    draft.upstream.provider = error.lenient_text("provider");
+    draft.parts.recovery.retry_after_ms = error.lenient_unsigned("retry_after_ms");
+    draft.parts.upstream.status = error.lenient_unsigned("upstream_status");
+    draft.parts.upstream.provider = error.lenient_text("provider");
     draft.finish_with(error, CARRIED)
 }
 

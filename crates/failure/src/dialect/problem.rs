@@ -4,15 +4,14 @@
 //! ignored, as the standard requires, and kept in the details like all unknown members.
 
 use panpan_catalogue::check_code;
-use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 use serde_json::Value;
 use uuid::Uuid;
 
 use super::{Envelope, RESIDUAL, Reply};
-use crate::failure::{Canonical, Draft, Failure, Field, Fields, Text, Violation, ViolationKind};
+use crate::failure::{Canonical, Draft, Failure, Field, Fields, Violation, lenient_violation};
 use crate::pointer::joined;
 use crate::read::{Members, ReadError};
-use crate::write::OptionalMembers;
+use crate::write::{Sequence, Text, non_empty, written};
 
 const CARRIED: Fields = Fields::of(&[
     Field::Code,
@@ -25,55 +24,28 @@ const CARRIED: Fields = Fields::of(&[
     Field::Id,
 ]);
 
-pub(super) fn write<S: Serializer>(
-    failure: &Failure,
-    envelope: Envelope<'_>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    let mut map = serializer.serialize_map(None)?;
-    map.serialize_entry(
-        "type",
-        &Text(format_args!("{}{}", envelope.errors_base, failure.code())),
-    )?;
-    map.serialize_entry("title", &failure.kind().title())?;
-    let status = envelope.http_status;
-    map.serialize_entry("status", &status.unwrap_or(failure.kind().http_status()))?;
-    map.serialize_entry("detail", failure.message())?;
-    map.optional("instance", failure.id().map(|id| Text(id.urn())))?;
-    map.serialize_entry("retryable", &failure.may_repeat())?;
-    map.optional("retry_after_ms", failure.recovery().retry_after_ms)?;
-    map.optional("details", failure.details())?;
-    if !failure.violations().is_empty() {
-        map.serialize_entry("errors", &Errors(failure.violations()))?;
-    }
-    map.serialize_entry(RESIDUAL, &Canonical::without(failure, CARRIED))?;
-    map.end()
-}
-
-struct Errors<'a>(&'a [Violation]);
-
-impl Serialize for Errors<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut list = serializer.serialize_seq(Some(self.0.len()))?;
-        for violation in self.0 {
-            list.serialize_element(&OneError(violation))?;
-        }
-        list.end()
+written! {
+    pub(super) Problem(failure: Failure, envelope: Envelope<'a>) {
+        "type" => Some(Text(format_args!("{}{}", envelope.errors_base, failure.code()))),
+        "title" => Some(failure.kind().title()),
+        "status" => Some(envelope.http_status.unwrap_or(failure.kind().http_status())),
+        "detail" => Some(failure.message()),
+        "instance" => failure.id().map(|id| Text(id.urn())),
+        "retryable" => Some(failure.may_repeat()),
+        "retry_after_ms" => failure.recovery().retry_after_ms,
+        "details" => failure.details(),
+        "errors" => non_empty(failure.violations()).map(|all| Sequence(|| all.iter().map(OneError))),
+        RESIDUAL => Some(Canonical::without(failure, CARRIED)),
     }
 }
 
-struct OneError<'a>(&'a Violation);
-
-impl Serialize for OneError<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let violation = self.0;
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("pointer", &violation.pointer)?;
-        map.serialize_entry("detail", &violation.reason)?;
-        map.optional("kind", violation.kind.stated_word())?;
-        map.optional("expected", violation.expected.as_ref())?;
-        map.optional("actual", violation.actual.as_ref())?;
-        map.end()
+written! {
+    OneError(violation: Violation) {
+        "pointer" => Some(&violation.pointer),
+        "detail" => Some(&violation.reason),
+        "kind" => violation.kind.stated_word(),
+        "expected" => violation.expected.as_ref(),
+        "actual" => violation.actual.as_ref(),
     }
 }
 
@@ -96,8 +68,8 @@ pub(super) fn read(document: Value) -> Result<Reply, ReadError> {
     let title = members.lenient_text("title");
     draft.message = draft.message.or(title);
     draft.facts.retryable = members.lenient_flag("retryable");
-    draft.recovery.retry_after_ms = members.lenient_unsigned("retry_after_ms");
-    draft.violations = members.lenient_as("errors", violations).unwrap_or_default();
+    draft.parts.recovery.retry_after_ms = members.lenient_unsigned("retry_after_ms");
+    draft.parts.violations = members.lenient_as("errors", violations).unwrap_or_default();
     draft.details_of_any_shape(members.take("details"));
     Ok(Reply::failure(draft.finish_with(members, CARRIED)?))
 }
@@ -113,7 +85,7 @@ fn status(value: &Value) -> Option<u16> {
 /// Reads the code from `type`, otherwise from the status; a third-party `type` is kept as the upstream's code.
 fn read_identity(draft: &mut Draft, members: &mut Members) {
     draft.facts.http_status = members.lenient_as("status", status);
-    draft.id = members.lenient_as("instance", |value| {
+    draft.parts.id = members.lenient_as("instance", |value| {
         Uuid::try_parse(value.as_str()?.strip_prefix("urn:uuid:")?).ok()
     });
     let Some(uri) = members
@@ -129,7 +101,7 @@ fn read_identity(draft: &mut Draft, members: &mut Members) {
         .unwrap_or_default();
     draft.code = Some(step.to_owned());
     if check_code(step).is_err() {
-        draft.upstream.code = Some(uri);
+        draft.parts.upstream.code = Some(uri);
     }
 }
 
@@ -159,18 +131,11 @@ fn violations(errors: &Value) -> Option<Vec<Violation>> {
 
 /// A violation as we write it, or as in RFC 9457, with the pointer in a fragment.
 fn violation(error: &Value) -> Option<Violation> {
-    let text = |name: &str| error.get(name).and_then(Value::as_str).map(str::to_owned);
-    let pointer = text("pointer")?;
-    let kind = text("kind").and_then(|kind| ViolationKind::from_word(&kind));
-    Some(Violation {
-        kind: kind.unwrap_or_default(),
-        expected: text("expected"),
-        actual: error.get("actual").cloned(),
-        ..Violation::value(
-            pointer.strip_prefix('#').unwrap_or(&pointer),
-            text("detail")?,
-        )
-    })
+    let mut violation = lenient_violation(error, "detail")?;
+    if violation.pointer.starts_with('#') {
+        violation.pointer.remove(0);
+    }
+    Some(violation)
 }
 
 /// Violations of one member, as a list of sentences that some frameworks write.

@@ -68,18 +68,16 @@ impl Parts {
         if let Some(meaning) = &mut self.meaning {
             cut(meaning, MESSAGE_BYTES);
         }
-        for name in [&mut self.source, &mut self.operation]
-            .into_iter()
-            .flatten()
-        {
-            cut(name, NAME_BYTES);
+        let upstream = &mut self.upstream;
+        for name in [
+            &mut self.source,
+            &mut self.operation,
+            &mut upstream.provider,
+            &mut upstream.code,
+        ] {
+            name.iter_mut().for_each(|name| cut(name, NAME_BYTES));
         }
-        if let Some(upstream) = &mut self.upstream {
-            for name in [&mut upstream.provider, &mut upstream.code] {
-                name.iter_mut().for_each(|name| cut(name, NAME_BYTES));
-            }
-            upstream.excerpt = upstream.excerpt.take().map(cut_excerpt);
-        }
+        upstream.excerpt = upstream.excerpt.take().map(cut_excerpt);
         for cause in &mut self.causes {
             cut(&mut cause.message, SENTENCE_BYTES);
         }

@@ -1,6 +1,5 @@
 //! Builder methods: a failure starts from a code and gets the facts of this occurrence.
 
-use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 
 use jiff::Timestamp;
@@ -34,20 +33,7 @@ impl Failure {
             recovery: kind.default_recovery(),
             delay_source: DelaySource::Code,
             kind,
-            repeat: None,
-            meaning: None,
-            details: None,
-            defined: false,
-            violations: Vec::new(),
-            source: None,
-            operation: None,
-            parameters: None,
-            upstream: None,
-            id: None,
-            at: None,
-            attempts: None,
-            causes: Vec::new(),
-            inferred: BTreeSet::new(),
+            ..Parts::default()
         }))
     }
 
@@ -201,7 +187,7 @@ impl Failure {
 
     /// Sets the response of the upstream.
     pub fn with_upstream(mut self, upstream: Upstream) -> Self {
-        self.0.upstream = (!upstream.is_empty()).then_some(upstream);
+        self.0.upstream = upstream;
         self
     }
 

@@ -1,19 +1,24 @@
-//! Writes the canonical JSON of a failure: the whole failure, or the residual of a dialect.
+//! The canonical JSON of a failure: the whole failure, or the residual of a dialect.
 //!
-//! `draft` reads the same members.
+//! One table per object says how each member is written and how it is read.
 
-use panpan_catalogue::Remedy;
+use std::ops::Deref;
+
+use jiff::Timestamp;
+use panpan_catalogue::{Category, Effect, Remedy};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value};
+use uuid::Uuid;
 
-use super::{Alternative, Cause, Failure, Inferred, Recovery, Repeat, Upstream, Violation};
-use crate::code::Code;
-use crate::write::OptionalMembers;
+use super::bounds::cut_excerpt;
+use super::draft::{Draft, alternative, cause, sentence, violation, words};
+use super::{CAUSES_LIMIT, Failure, Inferred, Parts, Recovery, Repeat, Upstream};
+use crate::read::{Member, ReadError};
+use crate::write::{Sequence, Text, non_empty};
 
-/// The member, and its only value, that states the fact of the code where the call must not be repeated
+/// The only value of `condition`, which states the fact of the code where the call must not be repeated
 /// although the condition can pass. It is not a boolean, so that no program takes it for permission to repeat.
-pub(super) const CONDITION: &str = "condition";
-pub(super) const MAY_PASS: &str = "may_pass";
+const MAY_PASS: &str = "may_pass";
 
 /// A field that at least one dialect has a native member for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,13 +64,8 @@ impl Fields {
         Self(self.0 | (condition as u32) << field as u32)
     }
 
-    pub(crate) const fn has(self, field: Field) -> bool {
-        self.0 & (1 << field as u32) != 0
-    }
-
-    /// The value of a field, unless the set has the field.
-    fn unless_has<T>(self, field: Field, value: Option<T>) -> Option<T> {
-        value.filter(|_| !self.has(field))
+    const fn has_any(self, fields: Fields) -> bool {
+        self.0 & fields.0 != 0
     }
 }
 
@@ -123,184 +123,126 @@ impl<'a> Canonical<'a> {
     }
 }
 
+/// A canonical object. Members that later versions may add are ignored, as are unknown words.
+pub(super) trait Object {
+    /// Whether any member is written.
+    fn has_members(&self) -> bool;
+}
+
+/// Declares an object: the value of each member (none if it is not written), and how the member is read. A
+/// member with a field is neither written nor read where a dialect carries the field natively, because other
+/// programs read the native member.
+macro_rules! object {
+    (
+        $written:ident($from:ident: $From:ty) $read:ident($to:ident: $To:ty, $member:ident, $carried:ident)
+        $($name:literal $([$field:ident])?: $value:expr => $store:expr;)+
+    ) => {
+        pub(super) struct $written<'a>(&'a $From, Fields);
+
+        impl Object for $written<'_> {
+            fn has_members(&self) -> bool {
+                let Self($from, $carried) = *self;
+                $(!$carried.has_any(const { Fields::of(&[$(Field::$field)?]) }) && $value.is_some())||+
+            }
+        }
+
+        impl Serialize for $written<'_> {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                let Self($from, $carried) = *self;
+                let mut map = serializer.serialize_map(None)?;
+                $(if !$carried.has_any(const { Fields::of(&[$(Field::$field)?]) }) && let Some(value) = $value {
+                    map.serialize_entry($name, &value)?;
+                })+
+                map.end()
+            }
+        }
+
+        pub(super) fn $read($to: &mut $To, $member: Member<'_>, $carried: Fields) -> Result<(), ReadError> {
+            match $member.name {
+                $($name if !$carried.has_any(const { Fields::of(&[$(Field::$field)?]) }) => $store,)+
+                _ => {}
+            }
+            Ok(())
+        }
+    };
+}
+
+object! {
+    WrittenFailure(it: Canonical<'a>) read_failure(to: Draft, member, carried)
+    "code" [Code]: Some(it.kind.code().as_str()) => to.code = Some(member.text()?);
+    "category" [Category]: Some(it.kind.category().word())
+        => member.known_word(&mut to.facts.category, Category::from_word)?;
+    "retryable" [Retryable]: Some(it.may_repeat()) => to.facts.retryable = Some(member.flag()?);
+    "condition": (it.kind.retryable() && !it.may_repeat()).then_some(MAY_PASS)
+        => to.may_pass = member.text()? == MAY_PASS;
+    "repeat": it.repeat.map(Repeat::word) => member.known_word(&mut to.parts.repeat, Repeat::from_word)?;
+    "remedy" [Remedy]: Some(Sequence(|| it.kind.remedies().iter().map(Remedy::word)))
+        => to.facts.remedies = Some(words(member, Remedy::from_word)?.into_iter().collect());
+    "effect": Some(it.effect.word()) => member.known_word(&mut to.effect, Effect::from_word)?;
+    "message" [Message]: Some(&it.message) => to.message = Some(member.text()?);
+    "meaning": it.meaning.as_ref() => to.parts.meaning = Some(member.text()?);
+    "details" [Details]: it.details() => to.absorb_details(member.map()?);
+    "defined": it.defined.then_some(true) => to.parts.defined = member.flag()?;
+    "violations" [Violations]: non_empty(&it.violations) => to.parts.violations = member.list(violation)?;
+    "recovery": unless_empty(WrittenRecovery(&it.recovery, carried))
+        => member.members()?.each(|member| read_recovery(&mut to.parts.recovery, member, carried))?;
+    "source" [Source]: it.source.as_ref() => to.parts.source = Some(member.text()?);
+    "operation" [Operation]: it.operation.as_ref() => to.parts.operation = Some(member.text()?);
+    "parameters" [Parameters]: it.parameters.as_ref() => to.parts.parameters = Some(member.map()?);
+    "upstream": unless_empty(WrittenUpstream(&it.upstream, carried))
+        => member.members()?.each(|member| read_upstream(&mut to.parts.upstream, member, carried))?;
+    "id" [Id]: it.id.map(|id| Text(id.hyphenated()))
+        => to.parts.id = Some(member.word("a UUID", |text| Uuid::try_parse(text).ok())?);
+    "at" [At]: it.at.map(Text) => to.parts.at = Some(moment(member)?);
+    "attempts": it.attempts => to.parts.attempts = Some(member.count()?);
+    "causes": non_empty(&it.causes)
+        => to.parts.causes = member.list(cause)?.into_iter().take(CAUSES_LIMIT).collect();
+    "http_status" [HttpStatus]: it.kind.stated_http_status() => to.facts.http_status = Some(member.unsigned()?);
+    "jsonrpc_code": it.kind.stated_jsonrpc_code() => to.facts.jsonrpc_code = Some(member.integer()?);
+    "inferred": (!it.inferred.is_empty()).then(|| Sequence(|| it.inferred.iter().map(|fact| fact.word())))
+        => to.parts.inferred.extend(words(member, Inferred::from_word)?);
+}
+
+object! {
+    WrittenRecovery(it: Recovery) read_recovery(to: Recovery, member, carried)
+    "retry_after_ms" [RetryAfter]: it.retry_after_ms => to.retry_after_ms = Some(member.unsigned()?);
+    "max_retries" [MaxRetries]: it.max_retries => to.max_retries = Some(member.unsigned()?);
+    "parameter_adjustments" [Adjustments]: Some(&it.parameter_adjustments).filter(|it| !it.is_empty())
+        => to.parameter_adjustments = member.map()?;
+    "alternatives" [Alternatives]: non_empty(&it.alternatives) => to.alternatives = member.list(alternative)?;
+    "required_actions" [Actions]: non_empty(&it.required_actions) => to.required_actions = member.list(sentence)?;
+}
+
+object! {
+    WrittenUpstream(it: Upstream) read_upstream(to: Upstream, member, carried)
+    "status" [UpstreamStatus]: it.status => to.status = Some(member.unsigned()?);
+    "provider" [UpstreamProvider]: it.provider.as_ref() => to.provider = Some(member.text()?);
+    "code": it.code.as_ref() => to.code = Some(member.text()?);
+    "excerpt": it.excerpt.as_ref() => to.excerpt = Some(cut_excerpt(member.text()?));
+}
+
+impl Deref for Canonical<'_> {
+    type Target = Parts;
+
+    fn deref(&self) -> &Parts {
+        &self.failure.0
+    }
+}
+
 impl Serialize for Canonical<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let failure = &*self.failure.0;
-        let kind = &failure.kind;
-        let may_repeat = failure.may_repeat();
-        let may_pass = kind.retryable() && !may_repeat;
-        let remedies = Sequence(|| kind.remedies().iter().map(Remedy::word));
-        let recovery = ResidualRecovery::of(&failure.recovery, self.carried);
-        let upstream = failure.upstream.as_ref();
-        let upstream = upstream.and_then(|it| ResidualUpstream::of(it, self.carried));
-        let inferred = Sequence(|| failure.inferred.iter().copied().map(Inferred::word));
-        let has_inferred = !failure.inferred.is_empty();
-
-        let mut writer = Writer {
-            map: serializer.serialize_map(None)?,
-            carried: self.carried,
-        };
-        writer.field(Field::Code, "code", Some(kind.code().as_str()))?;
-        writer.field(Field::Category, "category", Some(kind.category().word()))?;
-        writer.field(Field::Retryable, "retryable", Some(may_repeat))?;
-        writer
-            .map
-            .optional(CONDITION, may_pass.then_some(MAY_PASS))?;
-        writer
-            .map
-            .optional("repeat", failure.repeat.map(Repeat::word))?;
-        writer.field(Field::Remedy, "remedy", Some(remedies))?;
-        writer.map.optional("effect", Some(failure.effect.word()))?;
-        writer.field(Field::Message, "message", Some(&failure.message))?;
-        writer.map.optional("meaning", failure.meaning.as_ref())?;
-        writer.field(Field::Details, "details", self.details())?;
-        writer
-            .map
-            .optional("defined", failure.defined.then_some(true))?;
-        let violations = non_empty(&failure.violations);
-        writer.field(Field::Violations, "violations", violations)?;
-        writer.map.optional("recovery", recovery)?;
-        writer.field(Field::Source, "source", failure.source.as_ref())?;
-        writer.field(Field::Operation, "operation", failure.operation.as_ref())?;
-        let parameters = failure.parameters.as_ref();
-        writer.field(Field::Parameters, "parameters", parameters)?;
-        writer.map.optional("upstream", upstream)?;
-        let id = failure.id.map(|it| Text(it.hyphenated()));
-        writer.field(Field::Id, "id", id)?;
-        writer.field(Field::At, "at", failure.at.map(Text))?;
-        writer.map.optional("attempts", failure.attempts)?;
-        writer.map.optional("causes", non_empty(&failure.causes))?;
-        writer.field(Field::HttpStatus, "http_status", kind.stated_http_status())?;
-        writer
-            .map
-            .optional("jsonrpc_code", kind.stated_jsonrpc_code())?;
-        writer
-            .map
-            .optional("inferred", has_inferred.then_some(inferred))?;
-        writer.map.end()
+        WrittenFailure(self, self.carried).serialize(serializer)
     }
 }
 
-struct Writer<M> {
-    map: M,
-    carried: Fields,
+fn moment(member: Member<'_>) -> Result<Timestamp, ReadError> {
+    member.word("a time such as 2026-01-31T12:00:00Z", |text| {
+        text.parse().ok()
+    })
 }
 
-impl<M: SerializeMap> Writer<M> {
-    /// Writes a member if it has a value and the dialect does not carry its field.
-    fn field<T: Serialize>(
-        &mut self,
-        field: Field,
-        name: &'static str,
-        value: Option<T>,
-    ) -> Result<(), M::Error> {
-        self.map
-            .optional(name, self.carried.unless_has(field, value))
-    }
-}
-
-fn non_empty<T>(items: &Vec<T>) -> Option<&Vec<T>> {
-    Some(items).filter(|it| !it.is_empty())
-}
-
-/// The members of a recovery that a dialect does not carry.
-#[derive(Default, PartialEq)]
-struct ResidualRecovery<'a> {
-    retry_after_ms: Option<u64>,
-    max_retries: Option<u32>,
-    parameter_adjustments: Option<&'a Map<String, Value>>,
-    alternatives: Option<&'a Vec<Alternative>>,
-    required_actions: Option<&'a Vec<String>>,
-}
-
-impl<'a> ResidualRecovery<'a> {
-    fn of(recovery: &'a Recovery, carried: Fields) -> Option<Self> {
-        let adjustments = Some(&recovery.parameter_adjustments).filter(|it| !it.is_empty());
-        let alternatives = non_empty(&recovery.alternatives);
-        let actions = non_empty(&recovery.required_actions);
-        let left = Self {
-            retry_after_ms: carried.unless_has(Field::RetryAfter, recovery.retry_after_ms),
-            max_retries: carried.unless_has(Field::MaxRetries, recovery.max_retries),
-            parameter_adjustments: carried.unless_has(Field::Adjustments, adjustments),
-            alternatives: carried.unless_has(Field::Alternatives, alternatives),
-            required_actions: carried.unless_has(Field::Actions, actions),
-        };
-        (left != Self::default()).then_some(left)
-    }
-}
-
-impl Serialize for ResidualRecovery<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        map.optional("retry_after_ms", self.retry_after_ms)?;
-        map.optional("max_retries", self.max_retries)?;
-        map.optional("parameter_adjustments", self.parameter_adjustments)?;
-        map.optional("alternatives", self.alternatives)?;
-        map.optional("required_actions", self.required_actions)?;
-        map.end()
-    }
-}
-
-/// The members of an upstream that a dialect does not carry.
-#[derive(Default, PartialEq)]
-struct ResidualUpstream<'a> {
-    status: Option<u16>,
-    provider: Option<&'a String>,
-    code: Option<&'a String>,
-    excerpt: Option<&'a String>,
-}
-
-impl<'a> ResidualUpstream<'a> {
-    fn of(upstream: &'a Upstream, carried: Fields) -> Option<Self> {
-        let left = Self {
-            status: carried.unless_has(Field::UpstreamStatus, upstream.status),
-            provider: carried.unless_has(Field::UpstreamProvider, upstream.provider.as_ref()),
-            code: upstream.code.as_ref(),
-            excerpt: upstream.excerpt.as_ref(),
-        };
-        (left != Self::default()).then_some(left)
-    }
-}
-
-impl Serialize for ResidualUpstream<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        map.optional("status", self.status)?;
-        map.optional("provider", self.provider)?;
-        map.optional("code", self.code)?;
-        map.optional("excerpt", self.excerpt)?;
-        map.end()
-    }
-}
-
-impl Serialize for Violation {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("pointer", &self.pointer)?;
-        map.optional("kind", self.kind.stated_word())?;
-        map.optional("expected", self.expected.as_ref())?;
-        map.optional("actual", self.actual.as_ref())?;
-        map.serialize_entry("reason", &self.reason)?;
-        map.end()
-    }
-}
-
-impl Serialize for Alternative {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("description", &self.description)?;
-        map.optional("example", self.example.as_ref())?;
-        map.end()
-    }
-}
-
-impl Serialize for Cause {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        map.optional("code", self.code.as_ref().map(Code::as_str))?;
-        map.serialize_entry("message", &self.message)?;
-        map.end()
-    }
+fn unless_empty<T: Object>(object: T) -> Option<T> {
+    Some(object).filter(Object::has_members)
 }
 
 /// The details, or the members of them that pass a filter.
@@ -320,27 +262,5 @@ impl<'a> Details<'a> {
 impl Serialize for Details<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.iter())
-    }
-}
-
-/// A value that is written by its `Display`.
-pub(crate) struct Text<T>(pub(crate) T);
-
-impl<T: std::fmt::Display> Serialize for Text<T> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&self.0)
-    }
-}
-
-/// A sequence that is produced when it is written.
-struct Sequence<F>(F);
-
-impl<F, I> Serialize for Sequence<F>
-where
-    F: Fn() -> I,
-    I: Iterator<Item: Serialize>,
-{
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq((self.0)())
     }
 }

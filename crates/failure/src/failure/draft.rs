@@ -3,21 +3,14 @@
 //! Every dialect fills a draft from its native members and then absorbs the residual.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
-use std::num::NonZeroU32;
 
-use jiff::Timestamp;
-use panpan_catalogue::{Category, Effect, Remedies, Remedy, codes, representative, row_for_status};
+use panpan_catalogue::{Category, Effect, codes, representative, row_for_status};
 use serde_json::{Map, Value};
-use uuid::Uuid;
 
-use super::bounds::cut_excerpt;
-use super::canonical::{CONDITION, MAY_PASS};
-use super::parts::DelaySource;
+use super::canonical::read_failure;
 use super::shared::Shared;
 use super::{
-    Alternative, CAUSES_LIMIT, Cause, Failure, Field, Fields, Inferred, Parts, Recovery, Repeat,
-    Upstream, Violation, ViolationKind,
+    Alternative, Cause, Failure, Fields, Inferred, Parts, Repeat, Violation, ViolationKind,
 };
 use crate::classify::category_of_words;
 use crate::code::Code;
@@ -26,32 +19,19 @@ use crate::kind::{Facts, Kind};
 use crate::read::{Member, Members, ReadError, unexpected};
 use panpan_redact::Redactor;
 
-/// The fields of a failure that are known so far.
-#[derive(Debug, Default)]
+/// The facts of a failure that are known so far.
+#[derive(Default)]
 pub(crate) struct Draft {
     pub(crate) code: Option<String>,
     pub(crate) facts: Facts,
     pub(crate) effect: Option<Effect>,
     /// Whether the condition can pass although the call must not be repeated.
     pub(crate) may_pass: bool,
-    pub(crate) repeat: Option<Repeat>,
     /// Whether the boolean of the dialect is also true if only the input has to be corrected.
     pub(crate) retryable_includes_corrections: bool,
     pub(crate) message: Option<String>,
-    pub(crate) meaning: Option<String>,
-    pub(crate) details: Option<Map<String, Value>>,
-    pub(crate) defined: bool,
-    pub(crate) violations: Vec<Violation>,
-    pub(crate) recovery: Recovery,
-    pub(crate) source: Option<String>,
-    pub(crate) operation: Option<String>,
-    pub(crate) parameters: Option<Map<String, Value>>,
-    pub(crate) upstream: Upstream,
-    pub(crate) id: Option<Uuid>,
-    pub(crate) at: Option<Timestamp>,
-    pub(crate) attempts: Option<NonZeroU32>,
-    pub(crate) causes: Vec<Cause>,
-    pub(crate) inferred: BTreeSet<Inferred>,
+    /// All other fields. Kind, effect and message are set when the draft is finished.
+    pub(crate) parts: Parts,
 }
 
 impl Draft {
@@ -88,68 +68,14 @@ impl Draft {
         }
     }
 
-    /// Reads canonical members, except for the fields that the dialect carries natively. Unknown members and
-    /// words, which later versions may write, are ignored.
+    /// Reads canonical members, except for the fields that the dialect carries natively.
     pub(crate) fn absorb(&mut self, members: Members, carried: Fields) -> Result<(), ReadError> {
-        members.each(|member| self.absorb_member(member, carried))
-    }
-
-    fn absorb_member(&mut self, member: Member<'_>, carried: Fields) -> Result<(), ReadError> {
-        let recovery = &mut self.recovery;
-        match member.name {
-            "code" if !carried.has(Field::Code) => self.code = Some(member.text()?),
-            "category" => set(
-                &mut self.facts.category,
-                member.known_word(Category::from_word)?,
-            ),
-            "retryable" if !carried.has(Field::Retryable) => {
-                self.facts.retryable = Some(member.flag()?);
-            }
-            CONDITION => self.may_pass = member.text()? == MAY_PASS,
-            "repeat" => set(&mut self.repeat, member.known_word(Repeat::from_word)?),
-            "meaning" => self.meaning = Some(member.text()?),
-            "remedy" => self.facts.remedies = Some(remedies(member)?),
-            "effect" => set(&mut self.effect, member.known_word(Effect::from_word)?),
-            "message" if !carried.has(Field::Message) => self.message = Some(member.text()?),
-            "details" if !carried.has(Field::Details) => self.absorb_details(member.map()?),
-            "defined" => self.defined = member.flag()?,
-            "violations" if !carried.has(Field::Violations) => {
-                self.violations = member.list(violation)?;
-            }
-            "recovery" => {
-                member
-                    .members()?
-                    .each(|member| absorb_recovery(recovery, member, carried))?;
-            }
-            "source" => self.source = Some(member.text()?),
-            "operation" => self.operation = Some(member.text()?),
-            "parameters" if !carried.has(Field::Parameters) => {
-                self.parameters = Some(member.map()?);
-            }
-            "upstream" => {
-                member
-                    .members()?
-                    .each(|member| absorb_upstream(&mut self.upstream, member))?;
-            }
-            "id" if !carried.has(Field::Id) => {
-                self.id = Some(member.word("a UUID", |text| Uuid::try_parse(text).ok())?);
-            }
-            "at" if !carried.has(Field::At) => self.at = Some(moment(member)?),
-            "attempts" => self.attempts = Some(member.count()?),
-            "causes" => self.causes = member.list(cause)?.into_iter().take(CAUSES_LIMIT).collect(),
-            "http_status" if !carried.has(Field::HttpStatus) => {
-                self.facts.http_status = Some(member.unsigned()?);
-            }
-            "jsonrpc_code" => self.facts.jsonrpc_code = Some(member.integer()?),
-            "inferred" => self.inferred.extend(words(member, Inferred::from_word)?),
-            _ => {}
-        }
-        Ok(())
+        members.each(|member| read_failure(self, member, carried))
     }
 
     /// Adds the details that the dialect does not carry; native details win.
-    fn absorb_details(&mut self, residual: Map<String, Value>) {
-        let details = self.details.get_or_insert_default();
+    pub(super) fn absorb_details(&mut self, residual: Map<String, Value>) {
+        let details = self.parts.details.get_or_insert_default();
         for (name, value) in residual {
             details.entry(name).or_insert(value);
         }
@@ -158,7 +84,7 @@ impl Draft {
     /// Keeps unknown third-party members as details.
     pub(crate) fn keep_foreign(&mut self, rest: Map<String, Value>) {
         if !rest.is_empty() {
-            self.details.get_or_insert_default().extend(rest);
+            self.parts.details.get_or_insert_default().extend(rest);
         }
     }
 
@@ -166,7 +92,7 @@ impl Draft {
     pub(crate) fn details_of_any_shape(&mut self, value: Option<Value>) {
         match value {
             None => {}
-            Some(Value::Object(map)) => self.details = Some(map),
+            Some(Value::Object(map)) => self.parts.details = Some(map),
             Some(other) => self.keep_foreign(Map::from_iter([("details".to_owned(), other)])),
         }
     }
@@ -190,34 +116,16 @@ impl Draft {
             None => self.infer_facts(&code),
         }
         let kind = Kind::resolve(code, self.facts);
-        let effect = self.effect.unwrap_or_else(|| kind.default_effect());
+        let mut parts = self.parts;
         if self.effect.is_none() {
-            self.inferred.insert(Inferred::Effect);
+            parts.inferred.insert(Inferred::Effect);
         }
         if self.message.is_none() {
-            self.inferred.insert(Inferred::Message);
+            parts.inferred.insert(Inferred::Message);
         }
-        let mut parts = Parts {
-            effect,
-            repeat: self.repeat,
-            message: self.message.unwrap_or_else(|| kind.title().into_owned()),
-            meaning: self.meaning,
-            kind,
-            details: self.details,
-            defined: self.defined,
-            violations: self.violations,
-            recovery: self.recovery,
-            delay_source: DelaySource::Unknown,
-            source: self.source,
-            operation: self.operation,
-            parameters: self.parameters,
-            upstream: (!self.upstream.is_empty()).then_some(self.upstream),
-            id: self.id,
-            at: self.at,
-            attempts: self.attempts,
-            causes: self.causes,
-            inferred: self.inferred,
-        };
+        parts.effect = self.effect.unwrap_or_else(|| kind.default_effect());
+        parts.message = self.message.unwrap_or_else(|| kind.title().into_owned());
+        parts.kind = kind;
         parts.accept_claim(claimed);
         parts.complete_recovery();
         Failure(Shared::new(parts))
@@ -234,13 +142,13 @@ impl Draft {
             Some(Err(text)) => Some(text),
             None => None,
         };
-        self.inferred.insert(Inferred::Code);
+        self.parts.inferred.insert(Inferred::Code);
         let normalised = stated
             .as_deref()
             .filter(|stated| !holds_secret(stated))
             .and_then(Code::normalised);
-        if self.upstream.code.is_none() {
-            self.upstream.code = stated;
+        if self.parts.upstream.code.is_none() {
+            self.parts.upstream.code = stated;
         }
         let by_status = self
             .facts
@@ -257,23 +165,23 @@ impl Draft {
     /// The catalogue decides, but a contradiction is marked.
     fn note_contradiction(&mut self, fixed: &Kind) {
         if self.facts.retryable == Some(true) && !fixed.retryable() {
-            self.inferred.insert(Inferred::Retryable);
+            self.parts.inferred.insert(Inferred::Retryable);
         }
     }
 
     fn infer_facts(&mut self, code: &Code) {
         let facts = &mut self.facts;
         if facts.category.is_none() {
-            self.inferred.insert(Inferred::Category);
+            self.parts.inferred.insert(Inferred::Category);
             facts.category = probable_category(code, *facts);
         }
         let contradicts_category = facts.retryable == Some(true)
             && facts.category.is_some_and(|category| !category.retryable());
         if facts.retryable.is_none() || contradicts_category {
-            self.inferred.insert(Inferred::Retryable);
+            self.parts.inferred.insert(Inferred::Retryable);
         }
         if facts.remedies.is_none() {
-            self.inferred.insert(Inferred::Remedy);
+            self.parts.inferred.insert(Inferred::Remedy);
         }
     }
 }
@@ -339,55 +247,6 @@ fn probable_category(code: &Code, facts: Facts) -> Option<Category> {
     }
 }
 
-fn set<T>(field: &mut Option<T>, value: Option<T>) {
-    if value.is_some() {
-        *field = value;
-    }
-}
-
-fn absorb_recovery(
-    recovery: &mut Recovery,
-    member: Member<'_>,
-    carried: Fields,
-) -> Result<(), ReadError> {
-    match member.name {
-        "retry_after_ms" if !carried.has(Field::RetryAfter) => {
-            recovery.retry_after_ms = Some(member.unsigned()?);
-        }
-        "max_retries" if !carried.has(Field::MaxRetries) => {
-            recovery.max_retries = Some(member.unsigned()?);
-        }
-        "parameter_adjustments" if !carried.has(Field::Adjustments) => {
-            recovery.parameter_adjustments = member.map()?;
-        }
-        "alternatives" if !carried.has(Field::Alternatives) => {
-            recovery.alternatives = member.list(alternative)?;
-        }
-        "required_actions" if !carried.has(Field::Actions) => {
-            recovery.required_actions = member.list(sentence)?;
-        }
-        _ => {}
-    }
-    Ok(())
-}
-
-fn absorb_upstream(upstream: &mut Upstream, member: Member<'_>) -> Result<(), ReadError> {
-    match member.name {
-        "status" => upstream.status = Some(member.unsigned()?),
-        "provider" => upstream.provider = Some(member.text()?),
-        "code" => upstream.code = Some(member.text()?),
-        "excerpt" => upstream.excerpt = Some(cut_excerpt(member.text()?)),
-        _ => {}
-    }
-    Ok(())
-}
-
-fn moment(member: Member<'_>) -> Result<Timestamp, ReadError> {
-    member.word("a time such as 2026-01-31T12:00:00Z", |text| {
-        text.parse().ok()
-    })
-}
-
 /// Reads one violation.
 pub(crate) fn violation(value: Value, pointer: String) -> Result<Violation, ReadError> {
     let mut members = Members::of(value, pointer)?;
@@ -398,6 +257,18 @@ pub(crate) fn violation(value: Value, pointer: String) -> Result<Violation, Read
         expected: members.text("expected")?,
         actual: members.take_nullable("actual"),
         reason: members.text("reason")?.unwrap_or_default(),
+    })
+}
+
+/// Reads one violation whose reason has this name; `None` for any other shape.
+pub(crate) fn lenient_violation(value: &Value, reason: &str) -> Option<Violation> {
+    let text = |name: &str| value.get(name)?.as_str().map(str::to_owned);
+    let kind = text("kind").and_then(|kind| ViolationKind::from_word(&kind));
+    Some(Violation {
+        kind: kind.unwrap_or_default(),
+        expected: text("expected"),
+        actual: value.get("actual").cloned(),
+        ..Violation::value(text("pointer")?, text(reason)?)
     })
 }
 
@@ -419,7 +290,7 @@ pub(crate) fn sentence(value: Value, pointer: String) -> Result<String, ReadErro
     }
 }
 
-fn cause(value: Value, pointer: String) -> Result<Cause, ReadError> {
+pub(super) fn cause(value: Value, pointer: String) -> Result<Cause, ReadError> {
     let mut members = Members::of(value, pointer)?;
     let code = members.lenient_as("code", |code| {
         let text = code.as_str().filter(|text| !holds_secret(text))?;
@@ -431,12 +302,8 @@ fn cause(value: Value, pointer: String) -> Result<Cause, ReadError> {
     })
 }
 
-fn remedies(member: Member<'_>) -> Result<Remedies, ReadError> {
-    Ok(words(member, Remedy::from_word)?.into_iter().collect())
-}
-
 /// The known words of a list.
-fn words<T>(
+pub(super) fn words<T>(
     member: Member<'_>,
     from_word: impl Fn(&str) -> Option<T>,
 ) -> Result<Vec<T>, ReadError> {

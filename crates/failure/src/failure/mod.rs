@@ -17,7 +17,7 @@ use std::fmt;
 use std::num::NonZeroU32;
 
 use jiff::Timestamp;
-use panpan_catalogue::{Category, Effect, Remedies};
+use panpan_catalogue::{Category, Effect, Remedies, codes};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 use uuid::Uuid;
@@ -29,8 +29,8 @@ use crate::read::{Members, ReadError};
 use panpan_redact::Redactor;
 
 pub use bounds::FAILURE_BYTES_LIMIT;
-pub(crate) use canonical::{Canonical, Field, Fields, Text};
-pub(crate) use draft::{Draft, violation};
+pub(crate) use canonical::{Canonical, Field, Fields};
+pub(crate) use draft::{Draft, lenient_violation, violation};
 use parts::DelaySource;
 pub use parts::{
     Alternative, CAUSES_LIMIT, Cause, EXCERPT_CHARACTERS_LIMIT, Recovery, Upstream, Violation,
@@ -62,7 +62,8 @@ pub(crate) struct Parts {
     pub(crate) source: Option<String>,
     pub(crate) operation: Option<String>,
     pub(crate) parameters: Option<Map<String, Value>>,
-    pub(crate) upstream: Option<Upstream>,
+    /// Empty if there was no response.
+    pub(crate) upstream: Upstream,
     pub(crate) id: Option<Uuid>,
     pub(crate) at: Option<Timestamp>,
     pub(crate) attempts: Option<NonZeroU32>,
@@ -70,60 +71,55 @@ pub(crate) struct Parts {
     pub(crate) inferred: BTreeSet<Inferred>,
 }
 
-/// A fact that was inferred: a third-party failure did not state it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Inferred {
-    /// The code.
-    Code,
-    /// The category.
-    Category,
-    /// Whether the identical call can succeed later.
-    Retryable,
-    /// The remedies.
-    Remedy,
-    /// The effect.
-    Effect,
-    /// The message.
-    Message,
-    /// The recovery.
-    Recovery,
-    /// The delay.
-    Delay,
-    /// The violations.
-    Violations,
+panpan_catalogue::words! {
+    /// A fact that was inferred: a third-party failure did not state it.
+    Inferred {
+        /// The code.
+        Code = "code",
+        /// The category.
+        Category = "category",
+        /// Whether the identical call can succeed later.
+        Retryable = "retryable",
+        /// The remedies.
+        Remedy = "remedy",
+        /// The effect.
+        Effect = "effect",
+        /// The message.
+        Message = "message",
+        /// The recovery.
+        Recovery = "recovery",
+        /// The delay.
+        Delay = "delay",
+        /// The violations.
+        Violations = "violations",
+    }
 }
 
-impl Inferred {
-    const ALL: [Inferred; 9] = [
-        Inferred::Code,
-        Inferred::Category,
-        Inferred::Retryable,
-        Inferred::Remedy,
-        Inferred::Effect,
-        Inferred::Message,
-        Inferred::Recovery,
-        Inferred::Delay,
-        Inferred::Violations,
-    ];
-
-    /// The name of the field.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Inferred::Code => "code",
-            Inferred::Category => "category",
-            Inferred::Retryable => "retryable",
-            Inferred::Remedy => "remedy",
-            Inferred::Effect => "effect",
-            Inferred::Message => "message",
-            Inferred::Recovery => "recovery",
-            Inferred::Delay => "delay",
-            Inferred::Violations => "violations",
+/// A failure without any stated fact.
+impl Default for Parts {
+    fn default() -> Self {
+        let kind = Kind::from(codes::TOOL_FAILED);
+        Self {
+            effect: kind.default_effect(),
+            kind,
+            repeat: None,
+            message: String::new(),
+            meaning: None,
+            details: None,
+            defined: false,
+            violations: Vec::new(),
+            recovery: Recovery::default(),
+            delay_source: DelaySource::Unknown,
+            source: None,
+            operation: None,
+            parameters: None,
+            upstream: Upstream::default(),
+            id: None,
+            at: None,
+            attempts: None,
+            causes: Vec::new(),
+            inferred: BTreeSet::new(),
         }
-    }
-
-    /// The fact with this field name.
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|fact| fact.word() == word)
     }
 }
 
@@ -243,7 +239,7 @@ impl Failure {
 
     /// The response of the upstream.
     pub fn upstream(&self) -> Option<&Upstream> {
-        self.0.upstream.as_ref()
+        Some(&self.0.upstream).filter(|it| !it.is_empty())
     }
 
     /// The id of this occurrence.

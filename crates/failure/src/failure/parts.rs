@@ -1,5 +1,6 @@
 //! The parts of a failure: violations, recovery, upstream, causes.
 
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::code::Code;
@@ -13,52 +14,46 @@ const EXCERPT_BYTES_KEPT: usize = 64 * 1024;
 pub const CAUSES_LIMIT: usize = 8;
 
 /// One thing that is wrong with an input.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Violation {
     /// RFC 6901 pointer into the input; empty for the whole input.
     pub pointer: String,
     /// The kind of violation.
+    #[serde(serialize_with = "crate::word::serialize")]
+    #[serde(skip_serializing_if = "ViolationKind::is_default")]
     pub kind: ViolationKind,
     /// The expected value.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub expected: Option<String>,
     /// The actual value; absent if there was none.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub actual: Option<Value>,
     /// An explanation in words.
     pub reason: String,
 }
 
-/// The kind of a violation.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ViolationKind {
-    /// A required value is missing.
-    Missing,
-    /// The value has the wrong type.
-    Type,
-    /// The value has the right type but is invalid.
-    #[default]
-    Value,
+panpan_catalogue::words! {
+    /// The kind of a violation.
+    #[derive(Default)]
+    ViolationKind {
+        /// A required value is missing.
+        Missing = "missing",
+        /// The value has the wrong type.
+        Type = "type",
+        /// The value has the right type but is invalid.
+        #[default]
+        Value = "value",
+    }
 }
 
 impl ViolationKind {
-    /// The word in JSON.
-    pub const fn word(self) -> &'static str {
-        match self {
-            ViolationKind::Missing => "missing",
-            ViolationKind::Type => "type",
-            ViolationKind::Value => "value",
-        }
+    fn is_default(&self) -> bool {
+        *self == Self::default()
     }
 
     /// The word, unless the kind is the default.
     pub(crate) fn stated_word(self) -> Option<&'static str> {
-        (self != Self::default()).then(|| self.word())
-    }
-
-    /// The kind of a word.
-    pub fn from_word(word: &str) -> Option<Self> {
-        [Self::Missing, Self::Type, Self::Value]
-            .into_iter()
-            .find(|kind| kind.word() == word)
+        (!self.is_default()).then(|| self.word())
     }
 }
 
@@ -174,11 +169,12 @@ impl PartialEq for DelaySource {
 }
 
 /// Another way to reach the goal.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Alternative {
     /// What to do instead.
     pub description: String,
     /// An example.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub example: Option<String>,
 }
 
@@ -240,9 +236,10 @@ impl Upstream {
 }
 
 /// One cause in the chain of causes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Cause {
     /// The code, if the cause is a failure.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<Code>,
     /// The message.
     pub message: String,

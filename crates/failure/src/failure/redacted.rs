@@ -149,15 +149,18 @@ impl Serialize for Redacted {
 impl Parts {
     /// Whether no rule can find a secret. Covers every field that [`redact`](Self::redact) cleans.
     fn is_clean(&self) -> bool {
-        let upstream = self.upstream.iter();
-        let texts = [&self.meaning, &self.source, &self.operation];
+        let upstream = &self.upstream;
+        let texts = [
+            &self.meaning,
+            &self.source,
+            &self.operation,
+            &upstream.provider,
+            &upstream.code,
+            &upstream.excerpt,
+        ];
         let defaults = self.kind.default_recovery();
         is_clean_text(&self.message)
             && texts.into_iter().flatten().all(|it| is_clean_text(it))
-            && upstream
-                .flat_map(|it| [&it.provider, &it.code, &it.excerpt])
-                .flatten()
-                .all(|it| is_clean_text(it))
             && self.causes.iter().all(|it| is_clean_text(&it.message))
             && self.violations.iter().all(Violation::is_clean)
             && self.recovery.is_clean_except(&defaults)
@@ -185,7 +188,7 @@ impl Parts {
                     .for_each(|step| redactor.learn_named(step, actual));
             }
         }
-        let excerpt = self.upstream.as_ref().and_then(|it| it.excerpt.as_deref());
+        let excerpt = self.upstream.excerpt.as_deref();
         let causes = self.causes.iter().map(|cause| cause.message.as_str());
         for text in [self.message.as_str()]
             .into_iter()
@@ -199,7 +202,17 @@ impl Parts {
 
     fn redact(&mut self, redactor: &Redactor, marked: Marked<'_>) {
         clean(redactor, &mut self.message);
-        clean_option(redactor, &mut self.meaning);
+        let upstream = &mut self.upstream;
+        for text in [
+            &mut self.meaning,
+            &mut self.source,
+            &mut self.operation,
+            &mut upstream.provider,
+            &mut upstream.code,
+            &mut upstream.excerpt,
+        ] {
+            clean_option(redactor, text);
+        }
         // Details that lose a secret are no longer the value that was checked.
         self.defined &= !clean_object(redactor, &mut self.details, marked.details);
         let built_in = redactor.without_learned();
@@ -208,14 +221,7 @@ impl Parts {
         }
         let defaults = self.kind.default_recovery();
         clean_recovery(redactor, &mut self.recovery, &defaults, marked.parameters);
-        clean_option(redactor, &mut self.source);
-        clean_option(redactor, &mut self.operation);
         clean_object(redactor, &mut self.parameters, marked.parameters);
-        if let Some(upstream) = &mut self.upstream {
-            clean_option(redactor, &mut upstream.provider);
-            clean_option(redactor, &mut upstream.code);
-            clean_option(redactor, &mut upstream.excerpt);
-        }
         for cause in &mut self.causes {
             clean(redactor, &mut cause.message);
         }

@@ -3,91 +3,42 @@
 //! `retryable` of a code means that the condition can pass. Whether this call may be repeated also depends
 //! on its effect and on the operation; that is decided here, once for all dialects.
 
-use panpan_catalogue::{Category, Effect, Remedy, codes};
+use panpan_catalogue::{Category, Effect, codes};
 
 use super::{Failure, Parts};
 
-/// Whether a call may be repeated, beyond its code and its effect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Repeat {
-    /// The operation may be repeated regardless of the effect: it only reads, it is idempotent, or the
-    /// service recognises the idempotency key.
-    Allowed,
-    /// The operation must not be repeated if it may have taken effect.
-    OnlyWithoutEffect,
-    /// The service forbids to repeat it, although the condition can pass.
-    Refused,
-    /// The failure is stored under the idempotency key, so repeating the call returns it again.
-    Frozen,
-}
-
-impl Repeat {
-    /// All values.
-    pub const ALL: [Repeat; 4] = [
-        Repeat::Allowed,
-        Repeat::OnlyWithoutEffect,
-        Repeat::Refused,
-        Repeat::Frozen,
-    ];
-
-    /// The word in JSON.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Repeat::Allowed => "allowed",
-            Repeat::OnlyWithoutEffect => "only_without_effect",
-            Repeat::Refused => "refused",
-            Repeat::Frozen => "frozen",
-        }
-    }
-
-    /// The value of a word.
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|repeat| repeat.word() == word)
+panpan_catalogue::words! {
+    /// Whether a call may be repeated, beyond its code and its effect.
+    Repeat {
+        /// The operation may be repeated regardless of the effect: it only reads, it is idempotent, or the
+        /// service recognises the idempotency key.
+        Allowed = "allowed",
+        /// The operation must not be repeated if it may have taken effect.
+        OnlyWithoutEffect = "only_without_effect",
+        /// The service forbids to repeat it, although the condition can pass.
+        Refused = "refused",
+        /// The failure is stored under the idempotency key, so repeating the call returns it again.
+        Frozen = "frozen",
     }
 }
 
-/// One thing a caller can do about a failure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NextMove {
-    /// Wait, then repeat the identical call.
-    Wait,
-    /// Find out whether the call took effect.
-    CheckOutcome,
-    /// Send other input.
-    ChangeInput,
-    /// Change something outside this call first.
-    ChangeState,
-    /// Get another credential.
-    Reauthenticate,
-    /// Call another operation.
-    UseAlternative,
-    /// Ask a person.
-    AskHuman,
-}
-
-impl NextMove {
-    /// The word in JSON.
-    pub const fn word(self) -> &'static str {
-        match self {
-            NextMove::Wait => "wait",
-            NextMove::CheckOutcome => "check_outcome",
-            NextMove::ChangeInput => "change_input",
-            NextMove::ChangeState => "change_state",
-            NextMove::Reauthenticate => "reauthenticate",
-            NextMove::UseAlternative => "use_alternative",
-            NextMove::AskHuman => "ask_human",
-        }
-    }
-
-    fn of(remedy: Remedy) -> Self {
-        match remedy {
-            Remedy::Wait => NextMove::Wait,
-            Remedy::ChangeInput => NextMove::ChangeInput,
-            Remedy::ChangeState => NextMove::ChangeState,
-            Remedy::Reauthenticate => NextMove::Reauthenticate,
-            Remedy::UseAlternative => NextMove::UseAlternative,
-            Remedy::AskHuman => NextMove::AskHuman,
-        }
+panpan_catalogue::words! {
+    /// One thing a caller can do about a failure.
+    NextMove {
+        /// Wait, then repeat the identical call.
+        Wait = "wait",
+        /// Find out whether the call took effect.
+        CheckOutcome = "check_outcome",
+        /// Send other input.
+        ChangeInput = "change_input",
+        /// Change something outside this call first.
+        ChangeState = "change_state",
+        /// Get another credential.
+        Reauthenticate = "reauthenticate",
+        /// Call another operation.
+        UseAlternative = "use_alternative",
+        /// Ask a person.
+        AskHuman = "ask_human",
     }
 }
 
@@ -134,7 +85,9 @@ impl Failure {
         // An effect that was applied needs no other input and no second call.
         let is_applied = self.effect() == Effect::Applied && !self.may_repeat();
         let has_alternative = !self.recovery().alternatives.is_empty();
-        let others = self.remedies().iter().map(NextMove::of);
+        // A remedy and its move have the same word.
+        let others = self.remedies().iter();
+        let others = others.filter_map(|it| NextMove::from_word(it.word()));
         moves.extend(others.filter(|next| match next {
             NextMove::Wait => false,
             NextMove::UseAlternative => has_alternative,

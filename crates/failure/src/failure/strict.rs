@@ -26,11 +26,10 @@ impl Failure {
 
 impl Parts {
     fn drop_free_text(&mut self) {
-        if let Some(upstream) = &mut self.upstream {
-            upstream.excerpt = None;
-            upstream.code = upstream.code.take().filter(|it| is_code(it));
-        }
-        self.message = message(&self.kind.title(), self.upstream.as_ref());
+        let upstream = &mut self.upstream;
+        upstream.excerpt = None;
+        upstream.code = upstream.code.take().filter(|it| is_code(it));
+        self.message = message(&self.kind.title(), upstream);
         if let Some(details) = &mut self.details {
             let before = details.clone();
             keep_typed(details);
@@ -62,13 +61,11 @@ impl Violation {
 }
 
 /// A message without the text of the service.
-fn message(title: &str, upstream: Option<&Upstream>) -> String {
-    let who = upstream
-        .and_then(|it| it.provider.as_deref())
-        .unwrap_or("the service");
-    let code = upstream.and_then(|it| it.code.as_deref());
+fn message(title: &str, upstream: &Upstream) -> String {
+    let who = upstream.provider.as_deref().unwrap_or("the service");
+    let code = upstream.code.as_deref();
     let code = code.map_or_else(String::new, |code| format!(" with code {code}"));
-    match upstream.and_then(|it| it.status) {
+    match upstream.status {
         Some(status) => format!("{who} answered HTTP {status}{code}; its error text is withheld"),
         None => format!("{title}; the error text of {who} is withheld"),
     }
