@@ -2,11 +2,12 @@
 //! Checks only their syntax; `valid` checks whether they are allowed.
 
 use panpan_catalogue::{Category, Effect, Remedy};
+use proc_macro2::Ident;
 use syn::{Attribute, Expr, ExprLit, Lit, LitStr, Meta, Path};
 
 use crate::items::{Item, Items, Parsed};
 use crate::problems::Problems;
-use crate::value::{self, Numbers, Vocabulary, Word};
+use crate::value::{self, Vocabulary, Word, number, word};
 
 const CATEGORIES: Vocabulary<Category> = Vocabulary {
     noun: "category",
@@ -23,23 +24,6 @@ const EFFECTS: Vocabulary<Effect> = Vocabulary {
     all: Effect::ALL,
     word: Effect::word,
 };
-
-const STATUSES: Numbers = Numbers {
-    sample: "404",
-    range: "a status from 400 to 599",
-};
-const JSONRPC_CODES: Numbers = Numbers {
-    sample: "1000",
-    range: "a number from 1000",
-};
-const DELAYS: Numbers = Numbers {
-    sample: "2000",
-    range: "a number of milliseconds from 0",
-};
-
-const ON_A_VARIANT: &str = "a variant";
-const ON_A_FIELD: &str = "a field";
-const ON_THE_ENUM: &str = "the enum";
 
 /// The attributes of the enum.
 #[derive(Clone, Default)]
@@ -66,6 +50,8 @@ pub(crate) struct VariantAttributes {
     pub(crate) actions: Option<Parsed<Vec<LitStr>>>,
     pub(crate) alternatives: Option<Parsed<Vec<LitStr>>>,
     pub(crate) transparent: Option<Parsed<()>>,
+    /// The names of all items, as written.
+    pub(crate) names: Vec<Ident>,
     /// Whether some items could not be parsed.
     pub(crate) malformed: bool,
 }
@@ -81,19 +67,14 @@ pub(crate) struct FieldAttributes {
     pub(crate) source: Option<Parsed<()>>,
     /// The name of the field in the details.
     pub(crate) rename: Option<Parsed<LitStr>>,
+    /// The names of all items, as written.
+    pub(crate) names: Vec<Ident>,
 }
 
 impl EnumAttributes {
     /// Parses the attributes.
     pub(crate) fn of(attributes: &[Attribute], problems: &mut Problems) -> Self {
-        let mut items = Items::of(attributes, problems);
-        let read = Self::take(&mut items, problems);
-        let elsewhere = [
-            (names(VariantAttributes::take), ON_A_VARIANT),
-            (names(FieldAttributes::take), ON_A_FIELD),
-        ];
-        items.finish(&elsewhere, problems);
-        read
+        read(attributes, Self::take, problems).0
     }
 
     fn take(items: &mut Items, problems: &mut Problems) -> Self {
@@ -111,37 +92,32 @@ impl EnumAttributes {
 impl VariantAttributes {
     /// Parses the attributes.
     pub(crate) fn of(attributes: &[Attribute], problems: &mut Problems) -> Self {
-        let mut items = Items::of(attributes, problems);
-        let read = Self::take(&mut items, problems);
-        let elsewhere = [
-            (names(FieldAttributes::take), ON_A_FIELD),
-            (names(EnumAttributes::take), ON_THE_ENUM),
-        ];
-        items.finish(&elsewhere, problems);
-        read
+        let (read, names) = read(attributes, Self::take, problems);
+        Self { names, ..read }
     }
 
     fn take(items: &mut Items, problems: &mut Problems) -> Self {
-        let code = |item: &Item| value::word(item, "\"FILE_NOT_FOUND\"");
-        let category = |item: &Item| CATEGORIES.read(item);
-        let effect = |item: &Item| EFFECTS.read(item);
-        let http = |item: &Item| STATUSES.read(item);
-        let jsonrpc = |item: &Item| JSONRPC_CODES.read(item);
-        let delay = |item: &Item| DELAYS.read(item);
         Self {
-            code: items.take(&["code"], problems, code),
-            category: items.take(&["category"], problems, category),
-            http: items.take(&["http"], problems, http),
+            code: items.take(&["code"], problems, |it| word(it, "\"FILE_NOT_FOUND\"")),
+            category: items.take(&["category"], problems, |it| CATEGORIES.read(it)),
+            http: items.take(&["http"], problems, |it| {
+                number(it, "404", "a status from 400 to 599")
+            }),
             retryable: items.take(&["retryable"], problems, value::flag),
             remedy: items.take(&["remedy"], problems, remedies),
-            effect: items.take(&["effect"], problems, effect),
-            jsonrpc: items.take(&["jsonrpc"], problems, jsonrpc),
+            effect: items.take(&["effect"], problems, |it| EFFECTS.read(it)),
+            jsonrpc: items.take(&["jsonrpc"], problems, |it| {
+                number(it, "1000", "a number from 1000")
+            }),
             description: items.take(&["description"], problems, value::text),
             message: items.take(&["message"], problems, value::text),
-            retry_after_ms: items.take(&["retry_after_ms"], problems, delay),
+            retry_after_ms: items.take(&["retry_after_ms"], problems, |it| {
+                number(it, "2000", "a number of milliseconds from 0")
+            }),
             actions: items.take(&["action", "actions"], problems, value::texts),
             alternatives: items.take(&["alternative", "alternatives"], problems, value::texts),
             transparent: items.take(&["transparent"], problems, value::no_value),
+            names: Vec::new(),
             malformed: items.malformed,
         }
     }
@@ -150,14 +126,8 @@ impl VariantAttributes {
 impl FieldAttributes {
     /// Parses the attributes.
     pub(crate) fn of(attributes: &[Attribute], problems: &mut Problems) -> Self {
-        let mut items = Items::of(attributes, problems);
-        let read = Self::take(&mut items, problems);
-        let elsewhere = [
-            (names(VariantAttributes::take), ON_A_VARIANT),
-            (names(EnumAttributes::take), ON_THE_ENUM),
-        ];
-        items.finish(&elsewhere, problems);
-        read
+        let (read, names) = read(attributes, Self::take, problems);
+        Self { names, ..read }
     }
 
     fn take(items: &mut Items, problems: &mut Problems) -> Self {
@@ -166,6 +136,7 @@ impl FieldAttributes {
             skip: items.take(&["skip"], problems, value::no_value),
             source: items.take(&["source"], problems, value::no_value),
             rename: items.take(&["rename"], problems, value::text),
+            names: Vec::new(),
         }
     }
 }
@@ -189,11 +160,29 @@ pub(crate) fn first_paragraph(attributes: &[Attribute]) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
+/// Reads the items of one target and refuses all others. Returns the names as written, too.
+fn read<T>(
+    attributes: &[Attribute],
+    take: fn(&mut Items, &mut Problems) -> T,
+    problems: &mut Problems,
+) -> (T, Vec<Ident>) {
+    let mut items = Items::of(attributes, problems);
+    let read = take(&mut items, problems);
+    // An item that this target takes is never left over, so its own names do no harm here.
+    let targets = [
+        (names(VariantAttributes::take), "a variant"),
+        (names(FieldAttributes::take), "a field"),
+        (names(EnumAttributes::take), "the enum"),
+    ];
+    let names = items.finish(&targets, problems);
+    (read, names)
+}
+
 /// The names that `take` asks for, found by running it without items.
 fn names<T>(take: fn(&mut Items, &mut Problems) -> T) -> Vec<&'static str> {
     let mut items = Items::default();
     take(&mut items, &mut Problems::default());
-    items.names().to_vec()
+    items.names()
 }
 
 fn remedies(item: &Item) -> syn::Result<Vec<Remedy>> {

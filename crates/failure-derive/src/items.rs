@@ -31,6 +31,7 @@ pub(crate) struct Item {
 pub(crate) struct Items {
     items: Vec<Item>,
     names: Vec<&'static str>,
+    taken: Vec<Ident>,
     /// Whether some tokens are not an item.
     pub(crate) malformed: bool,
 }
@@ -79,16 +80,22 @@ impl Items {
             problems.add(&again.name, message);
         }
         let value = problems.keep(read(&item));
+        self.taken.push(item.name.clone());
         Some(item.into_parsed(value))
     }
 
     /// All names that were asked for.
-    pub(crate) fn names(&self) -> &[&'static str] {
-        &self.names
+    pub(crate) fn names(self) -> Vec<&'static str> {
+        self.names
     }
 
     /// Refuses the remaining items. `elsewhere` lists the items of other targets.
-    pub(crate) fn finish(self, elsewhere: &[(Vec<&'static str>, &str)], problems: &mut Problems) {
+    /// Returns the names that were taken, as written.
+    pub(crate) fn finish(
+        self,
+        elsewhere: &[(Vec<&'static str>, &str)],
+        problems: &mut Problems,
+    ) -> Vec<Ident> {
         for item in &self.items {
             let name = item.name.unraw().to_string();
             let target = elsewhere
@@ -100,6 +107,7 @@ impl Items {
             };
             problems.add(&item.name, message);
         }
+        self.taken
     }
 }
 

@@ -12,7 +12,7 @@ use panpan_catalogue::{Effect, Facts};
 use syn::{DeriveInput, LitStr};
 
 use crate::ast::{Enum, Field, Variant};
-use crate::attr::{EnumAttributes, VariantAttributes};
+use crate::attr::EnumAttributes;
 use crate::items::Parsed;
 use crate::message::Template;
 use crate::problems::Problems;
@@ -128,7 +128,7 @@ fn check_transparent(variant: &Variant<'_>, transparent: &Parsed<()>, problems: 
         );
         problems.add(&transparent.name, message);
     }
-    for name in other_names(&variant.attributes) {
+    for name in (variant.attributes.names.iter()).filter(|it| **it != transparent.name) {
         let message = format!(
             "a transparent variant takes `{name}` from the inner failure; remove `{name}`, or remove \
              `transparent` and give the variant a code"
@@ -139,59 +139,12 @@ fn check_transparent(variant: &Variant<'_>, transparent: &Parsed<()>, problems: 
 
 /// A transparent field is the failure and has no attributes.
 fn refuse_attributes(field: &Field<'_>, problems: &mut Problems) {
-    let attributes = &field.attributes;
-    let flags = [
-        &attributes.retry_after_ms,
-        &attributes.skip,
-        &attributes.source,
-    ];
-    let names = flags.into_iter().flatten().map(|item| &item.name);
-    let renamed = attributes.rename.iter().map(|item| &item.name);
-    for name in names.chain(renamed) {
+    for name in &field.attributes.names {
         let message = format!(
             "the field of a transparent variant is the failure and has no attributes; remove `{name}`"
         );
         problems.add(name, message);
     }
-}
-
-fn other_names(attributes: &VariantAttributes) -> impl Iterator<Item = &proc_macro2::Ident> {
-    let VariantAttributes {
-        code,
-        category,
-        http,
-        retryable,
-        remedy,
-        effect,
-        jsonrpc,
-        description,
-        message,
-        retry_after_ms,
-        actions,
-        alternatives,
-        transparent: _,
-        malformed: _,
-    } = attributes;
-    [
-        name(code),
-        name(category),
-        name(http),
-        name(retryable),
-        name(remedy),
-        name(effect),
-        name(jsonrpc),
-        name(description),
-        name(message),
-        name(retry_after_ms),
-        name(actions),
-        name(alternatives),
-    ]
-    .into_iter()
-    .flatten()
-}
-
-fn name<T>(item: &Option<Parsed<T>>) -> Option<&proc_macro2::Ident> {
-    item.as_ref().map(|item| &item.name)
 }
 
 /// Adds a problem at an item that is present and could be parsed.

@@ -49,28 +49,18 @@ impl<T: Copy> Vocabulary<T> {
     }
 }
 
-/// The range of a number.
-pub(crate) struct Numbers {
-    /// An example.
-    pub(crate) sample: &'static str,
-    /// The range in words.
-    pub(crate) range: &'static str,
-}
-
-impl Numbers {
-    /// A whole number.
-    pub(crate) fn read<T: FromStr>(&self, item: &Item) -> syn::Result<T> {
-        let digits = parse(item, "a whole number", self.sample, |input| {
-            let sign: Option<Token![-]> = input.parse()?;
-            let digits: LitInt = input.parse()?;
-            let sign = if sign.is_some() { "-" } else { "" };
-            Ok(format!("{sign}{}", digits.base10_digits()))
-        })?;
-        digits.parse().map_err(|_| {
-            let message = format!("`{}` takes {}, not {digits}", item.name(), self.range);
-            item.error(message)
-        })
-    }
+/// A whole number; the sample and the range in words are for errors.
+pub(crate) fn number<T: FromStr>(item: &Item, sample: &str, range: &str) -> syn::Result<T> {
+    let digits = parse(item, "a whole number", sample, |input| {
+        let sign: Option<Token![-]> = input.parse()?;
+        let digits: LitInt = input.parse()?;
+        let sign = if sign.is_some() { "-" } else { "" };
+        Ok(format!("{sign}{}", digits.base10_digits()))
+    })?;
+    digits.parse().map_err(|_| {
+        let message = format!("`{}` takes {range}, not {digits}", item.name());
+        item.error(message)
+    })
 }
 
 /// An item without a value.
