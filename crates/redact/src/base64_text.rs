@@ -6,6 +6,7 @@ use regex::Regex;
 
 use super::credentials::decode_base64;
 use super::literals::Literals;
+use super::rules::pattern;
 use super::spans::Spans;
 use super::text;
 
@@ -13,10 +14,9 @@ use super::text;
 /// schemes.
 pub(super) const ANCHORS: &str = "^eyJ ^ewog ^ewoJ ^eyAi ^cG9zdGdyZXM6 ^cG9zdGdyZXNxbD ^bXlzcWw6 ^cmVkaXM6 ^cmVkaXNzO ^bW9uZ29kY ^YW1xcD ^YW1xcH ^aHR0cHM6Ly ^aHR0cDovL";
 
-static RUN: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?:eyJ|ewog|ewoJ|eyAi|cG9zdGdyZXM6|cG9zdGdyZXNxbD|bXlzcWw6|cmVkaXM6|cmVkaXNzO|bW9uZ29kY|YW1xc[DH]|aHR0cHM6Ly|aHR0cDovL)[A-Za-z0-9+/_-]{12,}={0,2}")
-        .expect("a fixed pattern compiles")
-});
+static RUN: LazyLock<Regex> = pattern!(
+    r"(?:eyJ|ewog|ewoJ|eyAi|cG9zdGdyZXM6|cG9zdGdyZXNxbD|bXlzcWw6|cmVkaXM6|cmVkaXNzO|bW9uZ29kY|YW1xc[DH]|aHR0cHM6Ly|aHR0cDovL)[A-Za-z0-9+/_-]{12,}={0,2}"
+);
 
 /// Collects the encoded runs that contain a secret.
 pub(super) fn find(text: &str, spans: &mut Spans) {

@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::harmless::is_harmless;
+use super::rules::pattern;
 use super::shape::{Shape, shape_of};
 use super::spans::Spans;
 
@@ -81,9 +82,9 @@ static COMMANDS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
 });
 
 /// A function call that logs in, with its arguments.
-static CALL: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?i)\b\w*(?:connect|log_?in|authenticat|passw|auth|construct|sign_?in)\w*\(([^()\n]{1,400})\)").expect("a fixed pattern compiles")
-});
+static CALL: LazyLock<Regex> = pattern!(
+    r"(?i)\b\w*(?:connect|log_?in|authenticat|passw|auth|construct|sign_?in)\w*\(([^()\n]{1,400})\)"
+);
 
 /// Collects the arguments of function calls that log in, except the first, which is a user or a
 /// host.

@@ -2,7 +2,7 @@
 //! keys with a short prefix. Nothing here searches a text.
 
 use super::harmless::{is_harmless, is_placeholder};
-use super::names::{is_credible, is_sentence_word};
+use super::names::{is_credible, is_sentence_word, listed};
 
 /// Accepts every match of the pattern.
 pub(super) fn any(_: &str) -> bool {
@@ -36,11 +36,9 @@ pub(super) fn is_random(key: &str) -> bool {
 
 /// Accepts the word after `Bearer` if it is a token and not the next word of a sentence.
 pub(super) fn is_bearer_token(token: &str) -> bool {
-    const STANDARDS: &[&str] = &["oauth1", "oauth2", "rfc6750", "rfc7523"];
-    let standard = STANDARDS
-        .iter()
-        .any(|name| name.eq_ignore_ascii_case(token));
-    !standard && !is_sentence_word(token) && is_credible(token.trim_end_matches(['.', '=']))
+    !listed!("oauth1 oauth2 rfc6750 rfc7523", token)
+        && !is_sentence_word(token)
+        && is_credible(token.trim_end_matches(['.', '=']))
 }
 
 /// Accepts the word after `Basic` if it decodes to `user:password`.

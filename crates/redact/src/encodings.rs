@@ -21,22 +21,10 @@ const ESCAPES: [Escape; 13] = [
     // URLs: RFC 3986, RFC 3986 in lower case, and forms.
     |it| percent(it, "-._~", false),
     |it| percent(it, "-._~", true),
-    |it| {
-        if it == ' ' {
-            Some("+".to_owned())
-        } else {
-            percent(it, "-._*", false)
-        }
-    },
+    |it| one(it, ' ', "+").or_else(|| percent(it, "-._*", false)),
     // JSON: minimal, with the slashes of PHP, and with HTML characters as `\u` escapes.
     json,
-    |it| {
-        if it == '/' {
-            Some(r"\/".to_owned())
-        } else {
-            json(it)
-        }
-    },
+    |it| one(it, '/', r"\/").or_else(|| json(it)),
     |it| {
         if "<>&'".contains(it) || !it.is_ascii() {
             Some(unicode(it))
@@ -48,13 +36,7 @@ const ESCAPES: [Escape; 13] = [
     |it| named(it, "&apos;", "&quot;"),
     |it| named(it, "&#39;", "&quot;"),
     |it| named(it, "&#39;", "&#34;"),
-    |it| {
-        if it == '/' {
-            Some("&#x2F;".to_owned())
-        } else {
-            named(it, "&#x27;", "&quot;")
-        }
-    },
+    |it| one(it, '/', "&#x2F;").or_else(|| named(it, "&#x27;", "&quot;")),
     |it| (!it.is_ascii_alphanumeric()).then(|| format!("&#{};", u32::from(it))),
     // Source code: in single and in double quotes.
     |it| source(it, '\''),
@@ -132,6 +114,10 @@ fn escaped(text: &str, escape: Escape) -> String {
         })
 }
 
+fn one(character: char, escaped: char, written: &str) -> Option<String> {
+    (character == escaped).then(|| written.to_owned())
+}
+
 fn percent(character: char, plain: &str, in_lower_case: bool) -> Option<String> {
     if character.is_ascii_alphanumeric() || plain.contains(character) {
         return None;
@@ -172,14 +158,14 @@ fn named(character: char, apostrophe: &str, quote: &str) -> Option<String> {
 }
 
 fn source(character: char, quote: char) -> Option<String> {
-    match character {
-        '\n' => Some(r"\n".to_owned()),
-        '\t' => Some(r"\t".to_owned()),
-        '\r' => Some(r"\r".to_owned()),
-        '\\' => Some(r"\\".to_owned()),
-        _ if character == quote => Some(format!("\\{quote}")),
-        _ => None,
-    }
+    let letter = match character {
+        '\n' => 'n',
+        '\t' => 't',
+        '\r' => 'r',
+        _ if character == quote || character == '\\' => character,
+        _ => return None,
+    };
+    Some(format!("\\{letter}"))
 }
 
 #[cfg(test)]

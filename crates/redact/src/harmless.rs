@@ -7,6 +7,7 @@ use regex::Regex;
 
 use super::names::{is_empty_value, is_sensitive_name, listed};
 use super::prose::is_everyday_word;
+use super::rules::{any_of, pattern};
 use super::shape::{Shape, shape_of};
 
 /// Whether a connection string has no member that could be a secret.
@@ -146,58 +147,47 @@ pub(super) fn is_placeholder(value: &str) -> bool {
 }
 
 /// Names in brackets, and the variables of templates and shells.
-static PLACEHOLDER: LazyLock<Regex> = LazyLock::new(|| {
-    const FORMS: &[&str] = &[
-        r"<\p{Alphabetic}[\w .:/-]*>?",
-        r"<\d+ [a-z]+>",
-        r"(?i:change[-_]?me[-_][a-z_-]{6,}|replace[-_](?:me|with)[a-z_-]*)",
-        r"\$\{.*\}?",
-        r"\$\(.*",
-        r"\$(?:[A-Z_][A-Z0-9_]*|[a-z_]+|\d{1,2})",
-        r"\{\{.*\}?\}?",
-        r"\{[\w. -]*\}",
-        r"%\(?\w*\)?[sdvq]",
-        r"%[A-Z_]+%",
-        r"%\{\w+\}",
-        r"(?i:\[(?:redacted|filtered|masked|hidden|protected|secret|removed|omitted|censored|sensitive)[^\]]*\]?)",
-        r"(?:\d+(?:\.\d+)?(?:ms|us|s|m|h|d))+",
-        r"\d+(?:\.\d+){2,3}",
-        r"\((?:hidden|redacted|sensitive|masked|known|not|unset|empty)\b[^)]*\)?",
-        r"[\w-]+=<.*",
-        r"[\w.-]+:(?:x{3,}|\*{3,}|<\w+>)@.*",
-        r"(?i:(?:your|my|some|the|insert|enter|replace|example|dummy|sample)[-_ ](?:[a-z]+[-_ ])*(?:key|token|secret|password|pass|pin|code|value|here|id)(?:[-_ ]here)?)",
-        r"(?i:VALUE_SPECIFIED_IN_NO_LOG_PARAMETER|x{4,}|changeit-here|not[-_ ]shown|no[-_ ]log)",
-    ];
-    compiled(FORMS)
-});
+static PLACEHOLDER: LazyLock<Regex> = pattern!(&any_of(&[
+    r"<\p{Alphabetic}[\w .:/-]*>?",
+    r"<\d+ [a-z]+>",
+    r"(?i:change[-_]?me[-_][a-z_-]{6,}|replace[-_](?:me|with)[a-z_-]*)",
+    r"\$\{.*\}?",
+    r"\$\(.*",
+    r"\$(?:[A-Z_][A-Z0-9_]*|[a-z_]+|\d{1,2})",
+    r"\{\{.*\}?\}?",
+    r"\{[\w. -]*\}",
+    r"%\(?\w*\)?[sdvq]",
+    r"%[A-Z_]+%",
+    r"%\{\w+\}",
+    r"(?i:\[(?:redacted|filtered|masked|hidden|protected|secret|removed|omitted|censored|sensitive)[^\]]*\]?)",
+    r"(?:\d+(?:\.\d+)?(?:ms|us|s|m|h|d))+",
+    r"\d+(?:\.\d+){2,3}",
+    r"\((?:hidden|redacted|sensitive|masked|known|not|unset|empty)\b[^)]*\)?",
+    r"[\w-]+=<.*",
+    r"[\w.-]+:(?:x{3,}|\*{3,}|<\w+>)@.*",
+    r"(?i:(?:your|my|some|the|insert|enter|replace|example|dummy|sample)[-_ ](?:[a-z]+[-_ ])*(?:key|token|secret|password|pass|pin|code|value|here|id)(?:[-_ ]here)?)",
+    r"(?i:VALUE_SPECIFIED_IN_NO_LOG_PARAMETER|x{4,}|changeit-here|not[-_ ]shown|no[-_ ]log)",
+]));
 
 /// References to a stored value, or code that reads it.
-static REFERENCE: LazyLock<Regex> = LazyLock::new(|| {
-    const FORMS: &[&str] = &[
-        r"(?i)(?:arn|urn|vault|ref|secretref|keyvault|op|ssm|env|file|sealed)(?::|\+)(?://)?[\w./:#@-]+",
-        r"(?:projects|secrets|kv|secret)/[\w./-]+",
-        r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}\S*)?",
-        r"(?:process\.env|os\.environ|os\.getenv|System\.getenv|ENV|env|secrets|config|vars?|params?|self|this|ctx|settings|options|req|request|user|data|local|module|form|args|kwargs|body|payload|opts|cfg|state|props)(?:\.|\[|\().*",
-        r"[A-Za-z_][\w.]*\(.*",
-        r#"[a-z_]{3,}\[["'&:].*"#,
-        r"[\w./~-]+\.(?:crt|pem|key|json|ya?ml|txt|env|conf|toml|ini|[jt]sx?|py|rb|go|java|rs|xml|html|p12|jks|pub)",
-        r"[a-z][a-z_-]*(?:/[a-z][a-z0-9_-]*)+",
-        r"\(\w.*",
-        r"\\[a-z]+\{?.*",
-        r"@[A-Za-z_]\w*",
-        r":[a-z_]\w*",
-        r"\?\w*",
-        r"/.*[\\^$*+?{}\[\]].*/?[gimsuy]*",
-        r"\^.*\$?",
-        r"\[(?:\\?[A-Za-z0-9]-\\?[A-Za-z0-9]|\\[dws]|[^\]\w]).*",
-    ];
-    compiled(FORMS)
-});
-
-fn compiled(forms: &[&str]) -> Regex {
-    let forms: Vec<String> = forms.iter().map(|form| format!("(?:{form})")).collect();
-    Regex::new(&format!("^(?s:{})$", forms.join("|"))).expect("a fixed pattern compiles")
-}
+static REFERENCE: LazyLock<Regex> = pattern!(&any_of(&[
+    r"(?i)(?:arn|urn|vault|ref|secretref|keyvault|op|ssm|env|file|sealed)(?::|\+)(?://)?[\w./:#@-]+",
+    r"(?:projects|secrets|kv|secret)/[\w./-]+",
+    r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}\S*)?",
+    r"(?:process\.env|os\.environ|os\.getenv|System\.getenv|ENV|env|secrets|config|vars?|params?|self|this|ctx|settings|options|req|request|user|data|local|module|form|args|kwargs|body|payload|opts|cfg|state|props)(?:\.|\[|\().*",
+    r"[A-Za-z_][\w.]*\(.*",
+    r#"[a-z_]{3,}\[["'&:].*"#,
+    r"[\w./~-]+\.(?:crt|pem|key|json|ya?ml|txt|env|conf|toml|ini|[jt]sx?|py|rb|go|java|rs|xml|html|p12|jks|pub)",
+    r"[a-z][a-z_-]*(?:/[a-z][a-z0-9_-]*)+",
+    r"\(\w.*",
+    r"\\[a-z]+\{?.*",
+    r"@[A-Za-z_]\w*",
+    r":[a-z_]\w*",
+    r"\?\w*",
+    r"/.*[\\^$*+?{}\[\]].*/?[gimsuy]*",
+    r"\^.*\$?",
+    r"\[(?:\\?[A-Za-z0-9]-\\?[A-Za-z0-9]|\\[dws]|[^\]\w]).*",
+]));
 
 #[cfg(test)]
 mod tests {

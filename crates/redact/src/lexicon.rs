@@ -56,85 +56,37 @@ const WORDS: &[(SecretKind, &str)] = &[
     ),
     (
         Password,
-        "passwort, kennwort, passphrase, zugangswort, parole, losung",
-    ),
-    (
-        Password,
-        "mot de passe, phrase de passe, phrase secrète, mdp",
-    ),
-    (
-        Password,
-        "contraseña, contrasena, frase de paso, senha, palavra-passe, palavra passe, contrasenya, pasahitz",
-    ),
-    (
-        Password,
-        "parola d'ordine, parola d’ordine, parola chiave, parolă, parola, şifre, sifre, şifreniz, şifreyi, şifresi",
-    ),
-    (
-        Password,
-        "wachtwoord, lösenord, losenord, adgangskode, kodeord, passord, salasana, lykilorð",
-    ),
-    (
-        Password,
-        "hasło, hasła, hasłem, haslo, heslo, hesla, heslem, jelszó, jelszava, jelszavát, lozinka, lozinku, geslo, zaporka, slaptažodis, parole, parool",
-    ),
-    (
-        Password,
-        "пароль, пароля, паролем, паролю, парола, паролата, лозинка",
-    ),
-    (
-        Password,
-        "κωδικός πρόσβασης, κωδικό πρόσβασης, κωδικός, κωδικό, συνθηματικό",
-    ),
-    (
-        Password,
-        "パスワード, 合言葉, パスフレーズ, 密码, 密碼, 口令, 비밀번호, 암호, 패스워드",
-    ),
-    (
-        Password,
-        "كلمة المرور, كلمة السر, كلمة مرور, سيسما, סיסמה, סיסמא, הסיסמה, رمز عبور, گذرواژه",
-    ),
-    (
-        Password,
-        "पासवर्ड, কূটশব্দ, পাসওয়ার্ড, கடவுச்சொல், รหัสผ่าน, mật khẩu, mat khau, kata sandi, kata laluan, nenosiri",
+        "passwort, kennwort, passphrase, zugangswort, parole, losung, \
+        mot de passe, phrase de passe, phrase secrète, mdp, \
+        contraseña, contrasena, frase de paso, senha, palavra-passe, palavra passe, contrasenya, pasahitz, \
+        parola d'ordine, parola d’ordine, parola chiave, parolă, parola, şifre, sifre, şifreniz, şifreyi, şifresi, \
+        wachtwoord, lösenord, losenord, adgangskode, kodeord, passord, salasana, lykilorð, \
+        hasło, hasła, hasłem, haslo, heslo, hesla, heslem, jelszó, jelszava, jelszavát, lozinka, lozinku, geslo, zaporka, slaptažodis, parole, parool, \
+        пароль, пароля, паролем, паролю, парола, паролата, лозинка, \
+        κωδικός πρόσβασης, κωδικό πρόσβασης, κωδικός, κωδικό, συνθηματικό, \
+        パスワード, 合言葉, パスフレーズ, 密码, 密碼, 口令, 비밀번호, 암호, 패스워드, \
+        كلمة المرور, كلمة السر, كلمة مرور, سيسما, סיסמה, סיסמא, הסיסמה, رمز عبور, گذرواژه, \
+        पासवर्ड, কূটশব্দ, পাসওয়ার্ড, கடவுச்சொல், รหัสผ่าน, mật khẩu, mat khau, kata sandi, kata laluan, nenosiri",
     ),
     (
         Code,
         "pin, pin code, otp, totp, one-time code, one time code, one-time password, one time password, verification code, \
         security code, access code, confirmation code, login code, sign-in code, 2fa code, mfa code, sms code, auth code, \
         authentication code, authenticator code, recovery code, backup code, activation code, reset code, unlock code, \
-        invite code, passcode, cvv, cvc, door code, gate code, alarm code, pairing code, device code, user code, code, codes, scratch codes, recovery codes, backup codes, moderator code, entry code, host key, keypad entry, number shown, puk, passkey, digicode",
-    ),
-    (
-        Code,
-        "einmalcode, einmalkennwort, einmalpasswort, bestätigungscode, sicherheitscode, zugangscode, verifizierungscode, geheimzahl, tan, \
-        code de vérification, code de sécurité, code secret, code à usage unique, code de confirmation, code d'accès, code pin",
-    ),
-    (
-        Code,
-        "código de verificación, código de seguridad, código de acceso, código de un solo uso, código de confirmación, código de recuperación, código de uso único, código de verificação, \
-        código de segurança, código de acesso, código, codice di verifica, codice di sicurezza, codice di accesso, codice monouso, codice pin, codice",
-    ),
-    (
-        Code,
-        "verificatiecode, beveiligingscode, toegangscode, pincode, eenmalige code, engångskod, verifieringskod, pinkod, engangskode, \
+        invite code, passcode, cvv, cvc, door code, gate code, alarm code, pairing code, device code, user code, code, codes, scratch codes, recovery codes, backup codes, moderator code, entry code, host key, keypad entry, number shown, puk, passkey, digicode, \
+        einmalcode, einmalkennwort, einmalpasswort, bestätigungscode, sicherheitscode, zugangscode, verifizierungscode, geheimzahl, tan, \
+        code de vérification, code de sécurité, code secret, code à usage unique, code de confirmation, code d'accès, code pin, \
+        código de verificación, código de seguridad, código de acceso, código de un solo uso, código de confirmación, código de recuperación, código de uso único, código de verificação, \
+        código de segurança, código de acesso, código, codice di verifica, codice di sicurezza, codice di accesso, codice monouso, codice pin, codice, \
+        verificatiecode, beveiligingscode, toegangscode, pincode, eenmalige code, engångskod, verifieringskod, pinkod, engangskode, \
         bekræftelseskode, sikkerhedskode, bekreftelseskode, kertakäyttökoodi, vahvistuskoodi, tunnusluku, kod weryfikacyjny, kod jednorazowy, \
         kod pin, kod, ověřovací kód, jednorázový kód, bezpečnostní kód, megerősítő kód, ellenőrző kód, egyszer használatos kód, cod de verificare, codul de unică folosință, cod unic, \
-        codul de verificare, doğrulama kodu, onay kodu, güvenlik kodu, tek kullanımlık",
-    ),
-    (
-        Code,
-        "код подтверждения, одноразовый код, проверочный код, код доступа, код безопасности, пин-код, ПИН-код, ПИН, код підтвердження, одноразовий код, \
-        код за потвърждение, κωδικός επαλήθευσης, κωδικό επαλήθευσης, κωδικός μιας χρήσης",
-    ),
-    (
-        Code,
-        "認証コード, 確認コード, 暗証番号, ワンタイムパスワード, セキュリティコード, 验证码, 驗證碼, 校验码, 动态码, 一次性密码, 安全码, 授权码, ワンタイムコード, \
-        인증번호, 인증 번호, 인증코드, 인증 코드, 보안 코드, 일회용, 확인 코드",
-    ),
-    (
-        Code,
-        "رمز التحقق, رمز التأكيد, الرقم السري, رمز الأمان, קוד אימות, קוד האימות, קוד חד פעמי, הקוד החד-פעמי, קוד חד-פעמי, קוד, सत्यापन कोड, ओटीपी, ওটিপি, رمز یکبار مصرف, पिन, mã xác minh, \
+        codul de verificare, doğrulama kodu, onay kodu, güvenlik kodu, tek kullanımlık, \
+        код подтверждения, одноразовый код, проверочный код, код доступа, код безопасности, пин-код, ПИН-код, ПИН, код підтвердження, одноразовий код, \
+        код за потвърждение, κωδικός επαλήθευσης, κωδικό επαλήθευσης, κωδικός μιας χρήσης, \
+        認証コード, 確認コード, 暗証番号, ワンタイムパスワード, セキュリティコード, 验证码, 驗證碼, 校验码, 动态码, 一次性密码, 安全码, 授权码, ワンタイムコード, \
+        인증번호, 인증 번호, 인증코드, 인증 코드, 보안 코드, 일회용, 확인 코드, \
+        رمز التحقق, رمز التأكيد, الرقم السري, رمز الأمان, קוד אימות, קוד האימות, קוד חד פעמי, הקוד החד-פעמי, קוד חד-פעמי, קוד, सत्यापन कोड, ओटीपी, ওটিপি, رمز یکبار مصرف, पिन, mã xác minh, \
         mã xác nhận, mã xác thực, mã otp, mã pin, kode verifikasi, kode otp, kode keamanan, kod pengesahan, รหัสยืนยัน, รหัส otp, รหัส",
     ),
     (
@@ -143,31 +95,16 @@ const WORDS: &[(SecretKind, &str)] = &[
         license key, master key, session key, client secret, app secret, app key, service key, subscription key, \
         server key, setup key, recovery key, deploy key, webhook secret, signing secret, session id, session, cookie, bearer, jwt, signature, \
         access token, refresh token, auth token, session token, personal access token, reset link, reset, \
-        authorization, authorization code, nonce, connection string, dsn, sas, key",
-    ),
-    (
-        Token,
-        "schlüssel, zugriffsschlüssel, api-schlüssel, geheimnis, zugangstoken, sitzung, sitzungstoken, anmeldedaten, clé api, clé d'api, \
+        authorization, authorization code, nonce, connection string, dsn, sas, key, \
+        schlüssel, zugriffsschlüssel, api-schlüssel, geheimnis, zugangstoken, sitzung, sitzungstoken, anmeldedaten, clé api, clé d'api, \
         clé d’api, clé secrète, clé d'accès, clé, jeton, jeton d'accès, clave api, clave de api, clave secreta, clave de acceso, clave, \
-        ficha, secreto, chave de api, chave secreta, chave, segredo, chiave api, chiave segreta, chiave, gettone, segreto",
-    ),
-    (
-        Token,
-        "sleutel, api-sleutel, toegangssleutel, nyckel, api-nyckel, nøgle, nøkkel, api-nøgle, avain, api-avain, tunniste, klucz, klucz api, \
-        klíč, klíč api, kulcs, api kulcs, api-kulcs, cheie, cheia, jeton de acces, anahtar, anahtarı, belirteç, ključ",
-    ),
-    (
-        Token,
-        "ключ, ключа, ключ api, api-ключ, токен, токена, секрет, сеанс, сессия, κλειδί, διακριτικό, μυστικό",
-    ),
-    (
-        Token,
-        "キー, apiキー, トークン, シークレット, 秘密鍵, アクセストークン, セッション, 密钥, 密鑰, 金鑰, 令牌, 权杖, 權杖, 秘钥, 凭证, 憑證, 访问令牌, 存取權杖, \
-        키, api 키, 토큰, 액세스 토큰, 비밀 키, 인증 토큰, 세션",
-    ),
-    (
-        Token,
-        "مفتاح, المفتاح, رمز الوصول, رمز, الرمز, מפתח, אסימון, טוקן, कुंजी, टोकन, khóa api, khóa, mã thông báo, mã truy cập, token truy cập, \
+        ficha, secreto, chave de api, chave secreta, chave, segredo, chiave api, chiave segreta, chiave, gettone, segreto, \
+        sleutel, api-sleutel, toegangssleutel, nyckel, api-nyckel, nøgle, nøkkel, api-nøgle, avain, api-avain, tunniste, klucz, klucz api, \
+        klíč, klíč api, kulcs, api kulcs, api-kulcs, cheie, cheia, jeton de acces, anahtar, anahtarı, belirteç, ključ, \
+        ключ, ключа, ключ api, api-ключ, токен, токена, секрет, сеанс, сессия, κλειδί, διακριτικό, μυστικό, \
+        キー, apiキー, トークン, シークレット, 秘密鍵, アクセストークン, セッション, 密钥, 密鑰, 金鑰, 令牌, 权杖, 權杖, 秘钥, 凭证, 憑證, 访问令牌, 存取權杖, \
+        키, api 키, 토큰, 액세스 토큰, 비밀 키, 인증 토큰, 세션, \
+        مفتاح, المفتاح, رمز الوصول, رمز, الرمز, מפתח, אסימון, טוקן, कुंजी, टोकन, khóa api, khóa, mã thông báo, mã truy cập, token truy cập, \
         kunci api, kunci, kunci rahasia, คีย์, โทเค็น, กุญแจ",
     ),
 ];

@@ -104,36 +104,29 @@ pub(super) enum Step<'a> {
     Member(&'a str),
 }
 
-impl Tree for &Value {
-    fn each_inner(self, callback: &mut dyn FnMut(Step<'_>, Self)) {
-        match self {
-            Value::Array(items) => {
-                let items = items.iter().enumerate();
-                items.for_each(|(index, item)| callback(Step::Item(index), item));
+macro_rules! trees {
+    ($($value:ty, $iter:ident;)+) => {
+        $(impl Tree for $value {
+            fn each_inner(self, callback: &mut dyn FnMut(Step<'_>, Self)) {
+                match self {
+                    Value::Array(items) => {
+                        let items = items.$iter().enumerate();
+                        items.for_each(|(index, item)| callback(Step::Item(index), item));
+                    }
+                    Value::Object(members) => {
+                        let members = members.$iter();
+                        members.for_each(|(name, member)| callback(Step::Member(name), member));
+                    }
+                    _ => {}
+                }
             }
-            Value::Object(members) => {
-                let members = members.iter();
-                members.for_each(|(name, member)| callback(Step::Member(name), member));
-            }
-            _ => {}
-        }
-    }
+        })+
+    };
 }
 
-impl Tree for &mut Value {
-    fn each_inner(self, callback: &mut dyn FnMut(Step<'_>, Self)) {
-        match self {
-            Value::Array(items) => {
-                let items = items.iter_mut().enumerate();
-                items.for_each(|(index, item)| callback(Step::Item(index), item));
-            }
-            Value::Object(members) => {
-                let members = members.iter_mut();
-                members.for_each(|(name, member)| callback(Step::Member(name), member));
-            }
-            _ => {}
-        }
-    }
+trees! {
+    &Value, iter;
+    &mut Value, iter_mut;
 }
 
 #[derive(Clone, Debug, Default)]

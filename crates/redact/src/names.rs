@@ -216,11 +216,7 @@ fn strip_ending<'a>(word: &'a str, ending: &str) -> Option<&'a str> {
 
 /// Whether a word contains the entry and the rest of the word is not innocent.
 fn inside(word: &str, entry: &str) -> bool {
-    let found = word
-        .as_bytes()
-        .windows(entry.len())
-        .position(|window| window.eq_ignore_ascii_case(entry.as_bytes()));
-    found.is_some_and(|at| {
+    position(word, entry).is_some_and(|at| {
         word.get(at + entry.len()..)
             .is_none_or(|rest| !ends_innocently(rest))
     })
@@ -241,7 +237,14 @@ fn is_plural(word: &str, singular: &str) -> bool {
         && word.ends_with(['s', 'S'])
 }
 
-fn is_number(word: &str) -> bool {
+/// Where a text contains a part, ignoring ASCII case.
+pub(super) fn position(text: &str, part: &str) -> Option<usize> {
+    text.as_bytes()
+        .windows(part.len())
+        .position(|window| window.eq_ignore_ascii_case(part.as_bytes()))
+}
+
+pub(super) fn is_number(word: &str) -> bool {
     word.bytes().all(|byte| byte.is_ascii_digit())
 }
 

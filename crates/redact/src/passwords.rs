@@ -9,6 +9,7 @@ use super::harmless::is_harmless;
 use super::lexicon::{self, is_unspaced};
 use super::names::{WordSet, listed};
 use super::prose::is_everyday_word;
+use super::rules::pattern;
 use super::shape::{Shape, shape_of};
 
 /// Whether symbols, digits and letters are mixed as only passwords do.
@@ -34,10 +35,9 @@ pub(super) fn is_strong(value: &str) -> bool {
 
 /// Names with a symbol: addresses, issues, cells, inner classes, globs, percentages and version
 /// ranges.
-static NAME: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^(?:[\w.+-]+@+[\w.:-]+|\w+!\$?[A-Z]{1,3}\$?\d+|[A-Za-z]{1,7}#\d+|\w[\w.]*(?:\$\w+)+|[\w.-]+[*?]|\d+%.*|[\w.-]*[*^~][\d.]+)$")
-        .expect("a fixed pattern compiles")
-});
+static NAME: LazyLock<Regex> = pattern!(
+    r"^(?:[\w.+-]+@+[\w.:-]+|\w+!\$?[A-Z]{1,3}\$?\d+|[A-Za-z]{1,7}#\d+|\w[\w.]*(?:\$\w+)+|[\w.-]+[*?]|\d+%.*|[\w.-]*[*^~][\d.]+)$"
+);
 
 /// Whether a word ends with a CSS colour.
 pub(super) fn is_colour(value: &str) -> bool {

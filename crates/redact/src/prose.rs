@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use super::lexicon::is_unspaced;
-use super::names::{is_sentence_word, listed};
+use super::names::{is_number, is_sentence_word, listed};
 use super::shape::{Shape, shape_of};
 use super::word_lists::{REMARK_WORDS, SENTENCE_WORDS, SINGLE};
 
@@ -122,10 +122,6 @@ fn is_example_number(digits: &str) -> bool {
     let mut bytes = digits.bytes();
     let first = bytes.next();
     bytes.all(|byte| Some(byte) == first) || "1234567890".starts_with(digits)
-}
-
-fn is_number(word: &str) -> bool {
-    word.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 #[cfg(test)]

@@ -2,76 +2,31 @@
 //! so that no scanner reports this table as a leak.
 
 use super::credentials::{any, is_random};
-use super::rules::{Example, Find, Pattern, Rule, Trigger};
+use super::rules::{Find, Rule, Trigger, rule};
 
-/// A rule whose whole match, at the start of a word, is the secret.
-const fn key(
-    name: &'static str,
-    anchors: &'static str,
-    pattern: &'static str,
-    sample: &'static str,
-    innocent: &'static str,
-) -> Rule {
-    rule(
-        name,
-        anchors,
-        Find::Pattern(Pattern::word(pattern), any),
-        sample,
-        innocent,
-    )
+macro_rules! constructors {
+    ($($(#[$doc:meta])* $constructor:ident: $find:ident, $check:ident;)+) => {
+        $($(#[$doc])*
+        const fn $constructor(
+            name: &'static str,
+            anchors: &'static str,
+            pattern: &'static str,
+            sample: &'static str,
+            innocent: &'static str,
+        ) -> Rule {
+            let find = Find::$find(pattern, $check);
+            rule(name, Trigger::Anchors(anchors), find, sample, sample, innocent)
+        })+
+    };
 }
 
-/// The same for a key with a prefix that also starts ordinary hyphenated words.
-const fn random_key(
-    name: &'static str,
-    anchors: &'static str,
-    pattern: &'static str,
-    sample: &'static str,
-    innocent: &'static str,
-) -> Rule {
-    rule(
-        name,
-        anchors,
-        Find::Pattern(Pattern::word(pattern), is_random),
-        sample,
-        innocent,
-    )
-}
-
-/// A rule whose first group is the secret.
-const fn part(
-    name: &'static str,
-    anchors: &'static str,
-    pattern: &'static str,
-    sample: &'static str,
-    innocent: &'static str,
-) -> Rule {
-    rule(
-        name,
-        anchors,
-        Find::Pattern(Pattern::anywhere(pattern), any),
-        sample,
-        innocent,
-    )
-}
-
-const fn rule(
-    name: &'static str,
-    anchors: &'static str,
-    find: Find,
-    sample: &'static str,
-    innocent: &'static str,
-) -> Rule {
-    Rule {
-        name,
-        trigger: Trigger::Anchors(anchors),
-        find,
-        example: Example {
-            sample,
-            secret: sample,
-            innocent,
-        },
-    }
+constructors! {
+    /// A rule whose whole match, at the start of a word, is the secret.
+    key: word, any;
+    /// The same for a key with a prefix that also starts ordinary hyphenated words.
+    random_key: word, is_random;
+    /// A rule whose first group is the secret.
+    part: anywhere, any;
 }
 
 /// Name, anchors, pattern, sample, innocent.

@@ -63,20 +63,44 @@ pub(super) struct Pattern {
     compiled: OnceLock<Regex>,
 }
 
-impl Pattern {
-    pub(super) const fn anywhere(source: &'static str) -> Self {
-        Self {
-            source,
-            at_word_start: false,
-            compiled: OnceLock::new(),
-        }
+impl Find {
+    /// Group 1 of the pattern is the secret.
+    pub(super) const fn anywhere(source: &'static str, check: fn(&str) -> bool) -> Self {
+        Self::Pattern(Pattern::new(source, false), check)
     }
 
-    /// Wraps the source in group 1, after anything that may separate words.
-    pub(super) const fn word(source: &'static str) -> Self {
+    /// The whole match is the secret, after anything that may separate words.
+    pub(super) const fn word(source: &'static str, check: fn(&str) -> bool) -> Self {
+        Self::Pattern(Pattern::new(source, true), check)
+    }
+}
+
+/// A rule with its example: a sample, the part of it that must be removed, and an innocent.
+pub(super) const fn rule(
+    name: &'static str,
+    trigger: Trigger,
+    find: Find,
+    sample: &'static str,
+    secret: &'static str,
+    innocent: &'static str,
+) -> Rule {
+    Rule {
+        name,
+        trigger,
+        find,
+        example: Example {
+            sample,
+            secret,
+            innocent,
+        },
+    }
+}
+
+impl Pattern {
+    const fn new(source: &'static str, at_word_start: bool) -> Self {
         Self {
             source,
-            at_word_start: true,
+            at_word_start,
             compiled: OnceLock::new(),
         }
     }
@@ -101,6 +125,20 @@ impl Pattern {
             }
         }
     }
+}
+
+/// A fixed regular expression, compiled on first use.
+macro_rules! pattern {
+    ($source:expr) => {
+        std::sync::LazyLock::new(|| regex::Regex::new($source).expect("a fixed pattern compiles"))
+    };
+}
+pub(super) use pattern;
+
+/// A pattern for a whole text in one of several forms.
+pub(super) fn any_of(forms: &[&str]) -> String {
+    let forms: Vec<String> = forms.iter().map(|form| format!("(?:{form})")).collect();
+    format!("^(?s:{})$", forms.join("|"))
 }
 
 /// The rules that may apply: one bit each, in table order.

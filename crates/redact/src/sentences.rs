@@ -161,59 +161,28 @@ fn is_name(text: &str) -> bool {
         .all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'-' | b'.'))
 }
 
+#[rustfmt::skip]
 fn is_separator(letter: char) -> bool {
     letter.is_whitespace()
         || matches!(
             letter,
-            ',' | ';'
-                | '"'
-                | '“'
-                | '”'
-                | '„'
-                | '«'
-                | '»'
-                | '「'
-                | '」'
-                | '『'
-                | '』'
-                | '《'
-                | '》'
-                | '（'
-                | '）'
-                | '、'
-                | '，'
-                | '。'
-                | '：'
-                | '；'
-                | '`'
-                | '|'
-                | '<'
-                | '>'
-                | '【'
-                | '】'
-                | '！'
-                | '？'
+            ',' | ';' | '"' | '“' | '”' | '„' | '«' | '»' | '「' | '」' | '『' | '』' | '《' | '》' | '（' | '）'
+                | '、' | '，' | '。' | '：' | '；' | '`' | '|' | '<' | '>' | '【' | '】' | '！' | '？'
         )
 }
 
 /// Joins groups of digits that are separated by blanks, as in codes.
 fn join_groups(text: &str, words: Vec<Word>) -> Vec<Word> {
     let mut joined: Vec<Word> = Vec::with_capacity(words.len());
-    let is_group = |range: &Range<usize>| {
-        (2..=4).contains(&range.len())
-            && text[range.clone()]
-                .bytes()
-                .all(|byte| byte.is_ascii_digit())
-    };
+    let is_group =
+        |it: &str| (2..=4).contains(&it.len()) && it.bytes().all(|byte| byte.is_ascii_digit());
     for word in words {
         if let Some(last) = joined.last_mut()
             && !word.quoted
-            && is_group(&word.range)
+            && is_group(&text[word.range.clone()])
             && last.range.end + 1 == word.range.start
             && text.as_bytes()[last.range.end] == b' '
-            && text[last.range.clone()].split(' ').all(|it| {
-                (2..=4).contains(&it.len()) && it.bytes().all(|byte| byte.is_ascii_digit())
-            })
+            && text[last.range.clone()].split(' ').all(is_group)
         {
             last.range.end = word.range.end;
             last.quoted = true;

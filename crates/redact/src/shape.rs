@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::harmless::is_harmless;
+use super::rules::{any_of, pattern};
 
 /// The shape of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -185,67 +186,60 @@ pub(super) fn is_uuid(word: &str) -> bool {
 }
 
 /// Formats that contain digits or symbols and are not secret.
-static KNOWN_FORMATS: LazyLock<Regex> = LazyLock::new(|| {
-    const FORMS: &[&str] = &[
-        // Numbers with a unit, a sign or an order, and ranges of them.
-        r"[-+~<>=≤≥]{0,2}[\d.,_]+(?:-[\d.,]+)?[-_]?(?:st|nd|rd|th|%|x|[a-zA-Z]{1,3}|bits?|bytes?|chars?|characters|days?|hours?|mins?|minutes?|secs?|seconds?|digits?|tokens?|times|years?|€|£|\$)?",
-        r"[$€£¥₹]\s?\d[\d.,]*",
-        // Dates and times.
-        r"\d{4}-\d{1,2}-\d{1,2}(?:[T ].*)?",
-        r"\d{1,2}[./]\d{1,2}[./]\d{2,4}",
-        r"\d{1,2}[:h.]\d{2}(?:[:.]\d+)*(?:Z|[ap]m)?",
-        r"P(?:\d+[YMWD])*(?:T(?:\d+[HMS])+)?",
-        // Versions, addresses of machines and people.
-        r"[vV]?\d+(?:\.\d+)+(?:[-+._][\w.+-]*)?",
-        r"[vV]\d+",
-        r"(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?(?:/\d+)?",
-        r"(?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f]{0,4}",
-        r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+",
-        r"(?i)[a-z][a-z0-9+.:-]*://.*",
-        r"-.*",
-        r"[@#]?\w+=[^=].*",
-        r"(?i)(?:arn|urn|did|spiffe):.*",
-        r"(?:[\w*-]+\.)+[a-zA-Z]{2,10}(?::\d+)?",
-        r"[\w./@-]+\.[a-z]{1,4}:\d+(?::\d+)?",
-        r"[\w-]+(?:\.[\w-]+)+/[\w./-]+:[\w.-]+",
-        r"[a-z]+[-_]20\d{6}(?:[._-]\d+)*",
-        r"[A-Za-z_]+(?:(?:\.|::|#)[A-Za-z_$<]+\d{0,2}>?)+",
-        r"AAAA[A-E]3Nz.*|AAAAE2Vj.*|MI[GI][A-Za-z0-9]MA0GCS.*|MFkwEwYH.*|MCowBQYDK.*",
-        r"[\w.-]+\[\w*\]?:?",
-        r"0x[0-9A-Fa-f]{1,16}",
-        r"%\w+",
-        r"[$€£]?\d+(?:[.,]\d+)*[$€£]?",
-        r"%[A-Z_]+-\d-\w+:?",
-        r"\$\w+(?::\w+)?",
-        r"[A-Z][a-z]{2,8}\d{1,3}[A-Z][a-z]{3,12}[A-Za-z]{0,12}",
-        r"[A-Z]{2,}-[0-9A-F]{6,}",
-        r"[A-Za-z]\d{3}|[a-z]\.\d{1,4}|x5t#S256|[a-z.-]+@[a-z]+(?:-\w+)+",
-        r"[a-z][a-z0-9-]*(?:\.[a-z][a-z0-9-]*)+",
-        r"\d+[–—-]\d+",
-        r"error:[0-9A-F]{6,8}:.*|debug\d|[A-Z]{2,}#\S+",
-        // Pod names, and the ids of a large mail service.
-        r"(?:[a-z0-9-]+/)?[a-z][a-z0-9-]*-[0-9a-f]{8,10}-[a-z0-9]{5}",
-        r"[0-9a-f]{8,}-[0-9a-f]+[a-z]{2,3}\d{5,}[a-z0-9]*\.\d{1,3}",
-        // A number after a one-letter word, as some scripts join them.
-        r"[^\x00-\x7F]{1,2}-\d{1,4}",
-        // Algorithms, formats and protocols.
-        r"(?i)(?:sha|md|aes|des|rsa|hs|rs|es|ps|ed|utf|iso|rfc|pbkdf|argon|bcrypt|scrypt|oauth|oidc|saml|base|http|https|tls|ssl|ssh|x|pkcs|ipv|ip|mp|h|curve|secp|u|i|f|int|uint|float|s|ec|k|p|web|win|es|java|python|node|openssl|mysql|postgres|redis|log)[-_./]?\d[\d.]*(?:[-_/][\w.]+)*",
-        r"(?i)\d+(?:fa|ds|d|g)",
-        r"(?i)(?:sha|md|blake|xxh)\d*[-:=/].*",
-        r"(?i)base64(?:url)?",
-        r"[A-Z]{1,5}[-_]?\d{1,6}",
-        // Functions, types and regular expressions.
-        r"[\w.:]+\(.*\)",
-        r"[\^\[\\(].*[\]$*+)?}].*",
-        r".*\\[dwsDWS].*",
-        r".*\{\d+,?\d*\}.*",
-    ];
-    let forms = FORMS
-        .iter()
-        .map(|form| format!("(?:{form})"))
-        .collect::<Vec<_>>();
-    Regex::new(&format!("^(?s:{})$", forms.join("|"))).expect("a fixed pattern compiles")
-});
+static KNOWN_FORMATS: LazyLock<Regex> = pattern!(&any_of(&[
+    // Numbers with a unit, a sign or an order, and ranges of them.
+    r"[-+~<>=≤≥]{0,2}[\d.,_]+(?:-[\d.,]+)?[-_]?(?:st|nd|rd|th|%|x|[a-zA-Z]{1,3}|bits?|bytes?|chars?|characters|days?|hours?|mins?|minutes?|secs?|seconds?|digits?|tokens?|times|years?|€|£|\$)?",
+    r"[$€£¥₹]\s?\d[\d.,]*",
+    // Dates and times.
+    r"\d{4}-\d{1,2}-\d{1,2}(?:[T ].*)?",
+    r"\d{1,2}[./]\d{1,2}[./]\d{2,4}",
+    r"\d{1,2}[:h.]\d{2}(?:[:.]\d+)*(?:Z|[ap]m)?",
+    r"P(?:\d+[YMWD])*(?:T(?:\d+[HMS])+)?",
+    // Versions, addresses of machines and people.
+    r"[vV]?\d+(?:\.\d+)+(?:[-+._][\w.+-]*)?",
+    r"[vV]\d+",
+    r"(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?(?:/\d+)?",
+    r"(?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f]{0,4}",
+    r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+",
+    r"(?i)[a-z][a-z0-9+.:-]*://.*",
+    r"-.*",
+    r"[@#]?\w+=[^=].*",
+    r"(?i)(?:arn|urn|did|spiffe):.*",
+    r"(?:[\w*-]+\.)+[a-zA-Z]{2,10}(?::\d+)?",
+    r"[\w./@-]+\.[a-z]{1,4}:\d+(?::\d+)?",
+    r"[\w-]+(?:\.[\w-]+)+/[\w./-]+:[\w.-]+",
+    r"[a-z]+[-_]20\d{6}(?:[._-]\d+)*",
+    r"[A-Za-z_]+(?:(?:\.|::|#)[A-Za-z_$<]+\d{0,2}>?)+",
+    r"AAAA[A-E]3Nz.*|AAAAE2Vj.*|MI[GI][A-Za-z0-9]MA0GCS.*|MFkwEwYH.*|MCowBQYDK.*",
+    r"[\w.-]+\[\w*\]?:?",
+    r"0x[0-9A-Fa-f]{1,16}",
+    r"%\w+",
+    r"[$€£]?\d+(?:[.,]\d+)*[$€£]?",
+    r"%[A-Z_]+-\d-\w+:?",
+    r"\$\w+(?::\w+)?",
+    r"[A-Z][a-z]{2,8}\d{1,3}[A-Z][a-z]{3,12}[A-Za-z]{0,12}",
+    r"[A-Z]{2,}-[0-9A-F]{6,}",
+    r"[A-Za-z]\d{3}|[a-z]\.\d{1,4}|x5t#S256|[a-z.-]+@[a-z]+(?:-\w+)+",
+    r"[a-z][a-z0-9-]*(?:\.[a-z][a-z0-9-]*)+",
+    r"\d+[–—-]\d+",
+    r"error:[0-9A-F]{6,8}:.*|debug\d|[A-Z]{2,}#\S+",
+    // Pod names, and the ids of a large mail service.
+    r"(?:[a-z0-9-]+/)?[a-z][a-z0-9-]*-[0-9a-f]{8,10}-[a-z0-9]{5}",
+    r"[0-9a-f]{8,}-[0-9a-f]+[a-z]{2,3}\d{5,}[a-z0-9]*\.\d{1,3}",
+    // A number after a one-letter word, as some scripts join them.
+    r"[^\x00-\x7F]{1,2}-\d{1,4}",
+    // Algorithms, formats and protocols.
+    r"(?i)(?:sha|md|aes|des|rsa|hs|rs|es|ps|ed|utf|iso|rfc|pbkdf|argon|bcrypt|scrypt|oauth|oidc|saml|base|http|https|tls|ssl|ssh|x|pkcs|ipv|ip|mp|h|curve|secp|u|i|f|int|uint|float|s|ec|k|p|web|win|es|java|python|node|openssl|mysql|postgres|redis|log)[-_./]?\d[\d.]*(?:[-_/][\w.]+)*",
+    r"(?i)\d+(?:fa|ds|d|g)",
+    r"(?i)(?:sha|md|blake|xxh)\d*[-:=/].*",
+    r"(?i)base64(?:url)?",
+    r"[A-Z]{1,5}[-_]?\d{1,6}",
+    // Functions, types and regular expressions.
+    r"[\w.:]+\(.*\)",
+    r"[\^\[\\(].*[\]$*+)?}].*",
+    r".*\\[dwsDWS].*",
+    r".*\{\d+,?\d*\}.*",
+]));
 
 #[cfg(test)]
 mod tests {

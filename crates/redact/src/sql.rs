@@ -8,6 +8,7 @@ use regex::Regex;
 
 use super::harmless::is_harmless;
 use super::names::{is_sensitive_name, listed};
+use super::rules::pattern;
 use super::shape::{Shape, shape_of};
 use super::spans::Spans;
 
@@ -16,46 +17,35 @@ pub(super) const ANCHORS: &str = "insert~into ^select$ ^update$ merge~into delet
     pgp_sym pragma~key connect~to aes_decrypt aes_encrypt hashbytes md5( crypt( identif with~password encrypted~password login~password";
 
 /// A statement up to its values, so that it does not hide the next one.
-static INSERT: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?i)\binsert\s+into\s[^(;]{1,200}\(([^()]{1,2000})\)\s*values\s*\(")
-        .expect("a fixed pattern compiles")
-});
+static INSERT: LazyLock<Regex> =
+    pattern!(r"(?i)\binsert\s+into\s[^(;]{1,200}\(([^()]{1,2000})\)\s*values\s*\(");
 
 /// Words without which a text with quotes is not SQL.
-static STATEMENT: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(
-        r"(?i)\bselect\s|\binsert\s+into\s|\bupdate\s+\S+\s+set\s|\bmerge\s+into\s|\bdelete\s+from\s|failing row contains|duplicate entry|duplicate key value|batch insert",
-    )
-    .expect("a fixed pattern compiles")
-});
+static STATEMENT: LazyLock<Regex> = pattern!(
+    r"(?i)\bselect\s|\binsert\s+into\s|\bupdate\s+\S+\s+set\s|\bmerge\s+into\s|\bdelete\s+from\s|failing row contains|duplicate entry|duplicate key value|batch insert"
+);
 
 /// Values: quoted, in the brackets of bound parameters, or in a rejected row.
-static VALUE: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r#"'((?:[^'\\\n]|''|\\.){1,200})'|"([^"\n]{1,200})"|<- \[([^\]\n]{1,200})\]|[(,]\s*([^\s(),'"]{8,200})\s*[,)]"#)
-        .expect("a fixed pattern compiles")
-});
+static VALUE: LazyLock<Regex> = pattern!(
+    r#"'((?:[^'\\\n]|''|\\.){1,200})'|"([^"\n]{1,200})"|<- \[([^\]\n]{1,200})\]|[(,]\s*([^\s(),'"]{8,200})\s*[,)]"#
+);
 
 /// Keys of encryption functions, and inputs of hash functions.
-static FUNCTION: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(
-        r"(?i)\b(?:pgp_sym_(?:de|en)crypt(?:_bytea)?|aes_(?:de|en)crypt|(?:de|en)crypt|crypt|md5|sha[12]?|hashbytes|old_password|password)\s*\((?:[^'()]{0,200}?,)?\s*'((?:[^'\n]|''){1,200})'\s*[,)]",
-    )
-    .expect("a fixed pattern compiles")
-});
+static FUNCTION: LazyLock<Regex> = pattern!(
+    r"(?i)\b(?:pgp_sym_(?:de|en)crypt(?:_bytea)?|aes_(?:de|en)crypt|(?:de|en)crypt|crypt|md5|sha[12]?|hashbytes|old_password|password)\s*\((?:[^'()]{0,200}?,)?\s*'((?:[^'\n]|''){1,200})'\s*[,)]"
+);
 
 /// A password in a statement about a user.
-static USER: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?i)\b(?:(?:with|encrypted|login|user|role)\s+password|identif\w*\s+(?:with\s+\S+\s+)?by|pragma\s+key\s*=|user\s+\w+\s+using)\s*['\x22]((?:[^'\x22\r\n]|'')+)['\x22]?").expect("a fixed pattern compiles")
-});
+static USER: LazyLock<Regex> = pattern!(
+    r"(?i)\b(?:(?:with|encrypted|login|user|role)\s+password|identif\w*\s+(?:with\s+\S+\s+)?by|pragma\s+key\s*=|user\s+\w+\s+using)\s*['\x22]((?:[^'\x22\r\n]|'')+)['\x22]?"
+);
 
-static NAME: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"[A-Za-z0-9_]+").expect("a fixed pattern compiles"));
+static NAME: LazyLock<Regex> = pattern!(r"[A-Za-z0-9_]+");
 
 /// A value in front of its column: `Duplicate entry 'x' for key 'users.token'`.
-static REFUSED: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?i)duplicate entry '([^'\n]{1,200})' for key '([^'\n]{1,100})'|constraint '([^'\n]{1,100})'[^\n]{0,200}duplicate key value is \(([^)\n]{1,200})\)|field '([\w.]{1,80})': rejected value \[([^\]\n]{1,200})\]|\bkey \(([\w, ]{1,100})\)=\(([^)\n]{1,200})\)")
-        .expect("a fixed pattern compiles")
-});
+static REFUSED: LazyLock<Regex> = pattern!(
+    r"(?i)duplicate entry '([^'\n]{1,200})' for key '([^'\n]{1,100})'|constraint '([^'\n]{1,100})'[^\n]{0,200}duplicate key value is \(([^)\n]{1,200})\)|field '([\w.]{1,80})': rejected value \[([^\]\n]{1,200})\]|\bkey \(([\w, ]{1,100})\)=\(([^)\n]{1,200})\)"
+);
 
 /// Collects the secrets in the statements of a text.
 pub(super) fn find(text: &str, spans: &mut Spans) {

@@ -46,11 +46,13 @@ pub(super) fn redact_object(literals: &Literals, object: &mut Map<String, Value>
     let settled_after = (0..ROUND_LIMIT).position(|_| !walk.object(object, Scope::root()));
     match settled_after {
         Some(rounds) => rounds > 0,
-        None => object
-            .values_mut()
-            .map(replace)
-            .fold(false, |changed, it| changed | it),
+        None => any(object.values_mut().map(replace)),
     }
+}
+
+/// Whether any of the changes was one. Unlike `Iterator::any` it makes all of them.
+fn any(changes: impl Iterator<Item = bool>) -> bool {
+    changes.fold(false, |changed, it| changed | it)
 }
 
 /// Whether no rule can find a secret in a value, so that it need not be redacted. Literals are not
@@ -242,15 +244,13 @@ impl<'a> Walk<'a> {
         let inner = scope.inner();
         match value {
             Value::Array(items) if items.iter().all(Value::is_object) && is_near(inner) => {
-                items.iter_mut().fold(false, |changed, it| {
-                    self.hide_sensitive(it, inner) | changed
-                })
+                any(items.iter_mut().map(|it| self.hide_sensitive(it, inner)))
             }
             Value::Object(members) if is_claim(members) => false,
             Value::Object(members) if is_record(members) && is_near(inner) => {
-                members.iter_mut().fold(false, |changed, (name, member)| {
-                    self.hide_record_member(name, member, inner) | changed
-                })
+                let hide =
+                    |(name, member): (&String, _)| self.hide_record_member(name, member, inner);
+                any(members.iter_mut().map(hide))
             }
             _ => hide(value),
         }
@@ -271,10 +271,9 @@ impl<'a> Walk<'a> {
         let may_name = members.values().any(may_name_secret);
         let is_label = may_name && labels::labels_secret(members);
         let labelled = scope.labelled || is_label;
-        let logs_in = members.contains_key("pass") && names_login(members);
+        let surroundings = Surroundings::of(members);
         let columns = may_name.then(|| labels::secret_columns(members)).flatten();
         let is_login_call = may_name && labels::is_login_call(members);
-        let (in_vault, is_only_member) = (names_vault(members), members.len() == 1);
         let (mut renamed, mut changed) = (Vec::new(), false);
         if let Some((width, indexes)) = columns {
             members
@@ -283,10 +282,7 @@ impl<'a> Walk<'a> {
         }
         for (name, member) in members.iter_mut() {
             let found = hits(name.as_bytes());
-            let mut sensitive = is_name_hit(found)
-                && is_secret_member(name, member, logs_in)
-                && !(name.eq_ignore_ascii_case("secret")
-                    && is_secret_reference(member, in_vault, is_only_member));
+            let mut sensitive = is_name_hit(found) && surroundings.has_secret(name, member);
             if found != 0 || !self.in_names.is_empty() || name.contains('\\') {
                 let redacted = redact_prefiltered(&self.in_names, name, found, self.nesting);
                 if redacted != *name {
@@ -339,21 +335,35 @@ fn is_record(members: &Map<String, Value>) -> bool {
     members.iter().filter(describes).count() * 2 >= members.len()
 }
 
-/// Whether an object names a vault: its `secret` member is then the name of a secret.
-fn names_vault(members: &Map<String, Value>) -> bool {
-    ["vault", "Vault"]
-        .iter()
-        .any(|it| members.contains_key(*it))
+/// What the other members of an object show about one of them.
+struct Surroundings {
+    /// A user or a host is named, so that `pass` is a password.
+    logs_in: bool,
+    /// A vault is named, so that `secret` is the name of a secret.
+    in_vault: bool,
+    is_only_member: bool,
 }
 
-/// Whether a `secret` member is the name of a secret: in a vault, or next to other members.
-fn is_secret_reference(member: &Value, in_vault: bool, is_only_member: bool) -> bool {
-    let is_name = || {
-        member
-            .as_str()
-            .is_some_and(|it| looks_like_secret_name(it, ""))
-    };
-    in_vault || !is_only_member && is_name()
+impl Surroundings {
+    fn of(members: &Map<String, Value>) -> Self {
+        Self {
+            logs_in: members.contains_key("pass") && names_login(members),
+            in_vault: members.contains_key("vault") || members.contains_key("Vault"),
+            is_only_member: members.len() == 1,
+        }
+    }
+
+    /// Whether a member with a sensitive name contains a secret, and not the name of one.
+    fn has_secret(&self, name: &str, member: &Value) -> bool {
+        is_secret_member(name, member, self.logs_in)
+            && !(name.eq_ignore_ascii_case("secret") && self.is_reference(member))
+    }
+
+    /// Whether a `secret` member is the name of a secret: in a vault, or next to other members.
+    fn is_reference(&self, member: &Value) -> bool {
+        let is_name = |it| looks_like_secret_name(it, "");
+        self.in_vault || !self.is_only_member && member.as_str().is_some_and(is_name)
+    }
 }
 
 /// Whether an object requests a claim of OpenID Connect, which is returned unchanged.
@@ -397,18 +407,10 @@ fn is_header_name(text: &str) -> bool {
 
 /// Whether the next item of an array belongs to this one: a header name or a flag.
 fn announces_secret(text: &str) -> bool {
-    const HEADERS: &[&str] = &[
-        "authorization",
-        "proxy-authorization",
-        "cookie",
-        "set-cookie",
-        "x-api-key",
-        "x-auth-token",
-    ];
-    let header = HEADERS
-        .iter()
-        .any(|header| header.eq_ignore_ascii_case(text));
-    header || text.starts_with("--") && !text.contains(['=', ' ']) && is_sensitive_name(text)
+    const HEADERS: &str =
+        "authorization proxy-authorization cookie set-cookie x-api-key x-auth-token";
+    listed!(HEADERS, text)
+        || text.starts_with("--") && !text.contains(['=', ' ']) && is_sensitive_name(text)
 }
 
 /// Whether a member contains a secret by its name. A name with everyday meanings also needs a
@@ -508,9 +510,9 @@ fn hide_columns(rows: &mut Value, width: usize, indexes: &[usize]) -> bool {
         return false;
     }
     if items.iter().any(Value::is_array) {
-        return items.iter_mut().fold(false, |changed, row| {
-            hide_columns(row, width, indexes) | changed
-        });
+        return any(items
+            .iter_mut()
+            .map(|row| hide_columns(row, width, indexes)));
     }
     if items.len() != width
         || indexes
@@ -519,20 +521,19 @@ fn hide_columns(rows: &mut Value, width: usize, indexes: &[usize]) -> bool {
     {
         return false;
     }
-    indexes.iter().fold(false, |changed, at| {
+    any(indexes.iter().map(|at| {
         let is_harmless = items[*at].as_str().is_some_and(is_harmless);
-        !is_harmless && hide(&mut items[*at]) || changed
-    })
+        !is_harmless && hide(&mut items[*at])
+    }))
 }
 
 /// Removes the values that a text, or a list of texts, quotes next to the name of a secret.
 fn hide_quoted(value: &mut Value) -> bool {
     match value {
-        Value::Array(items) => items
-            .iter_mut()
-            .filter(|it| it.is_string())
-            .map(hide_quoted)
-            .fold(false, |changed, it| changed | it),
+        Value::Array(items) => {
+            let texts = items.iter_mut().filter(|it| it.is_string());
+            any(texts.map(hide_quoted))
+        }
         Value::String(text) => {
             let mut spans = Spans::default();
             mentions::find_beside_name(text, &mut spans);
@@ -572,24 +573,14 @@ fn hide_flags(items: &mut [Value]) -> bool {
         it.as_str()
             .is_some_and(|it| it.len() > 2 && !cut.contains(it))
     };
-    items
-        .iter_mut()
-        .filter(|it| is_gone(it))
-        .map(hide)
-        .fold(false, |changed, it| changed | it)
+    any(items.iter_mut().filter(|it| is_gone(it)).map(hide))
 }
 
 /// Removes the arguments of a call that look like credentials.
 fn hide_arguments(value: &mut Value) -> bool {
     match value {
-        Value::Array(items) => items
-            .iter_mut()
-            .map(hide_arguments)
-            .fold(false, |changed, it| changed | it),
-        Value::Object(members) => members
-            .values_mut()
-            .map(hide_arguments)
-            .fold(false, |changed, it| changed | it),
+        Value::Array(items) => any(items.iter_mut().map(hide_arguments)),
+        Value::Object(members) => any(members.values_mut().map(hide_arguments)),
         argument if labels::is_secret_argument(argument) => hide(argument),
         _ => false,
     }

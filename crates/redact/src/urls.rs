@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 use super::harmless::{is_harmless, is_placeholder};
-use super::names::{is_credible, listed};
+use super::names::{is_credible, listed, position};
 use super::spans::Spans;
 
 /// Collects the user information of every URL in the text.
@@ -92,7 +92,7 @@ impl Spelling {
     fn authority<'a>(&self, rest: &'a str) -> &'a str {
         // The next URL is searched for first: it keeps a text full of URLs linear.
         let rest = &rest[..rest.floor_char_boundary(AUTHORITY_LIMIT)];
-        let rest = &rest[..find_any(rest, &[self.slashes]).unwrap_or(rest.len())];
+        let rest = &rest[..position(rest, self.slashes).unwrap_or(rest.len())];
         &rest[..rest.find(is_blank_or_quote).unwrap_or(rest.len())]
     }
 
@@ -109,9 +109,9 @@ impl Spelling {
                 &rest[..at]
             }
         };
-        let secret = find_any(user_information, &[self.colon]).is_some()
+        let secret = position(user_information, self.colon).is_some()
             || user_information.len() >= SHORTEST_LONE_TOKEN && is_credible(user_information);
-        let masked = find_any(user_information, &[self.colon]).is_some_and(|at| {
+        let masked = position(user_information, self.colon).is_some_and(|at| {
             let (user, password) = user_information.split_at(at);
             let password = &password[self.colon.len()..];
             is_placeholder(password) || is_template(user, password)
@@ -122,7 +122,7 @@ impl Spelling {
 
     /// Whether the text after the colon cannot be a port.
     fn has_open_password(&self, authority: &str) -> bool {
-        find_any(authority, &[self.colon]).is_some_and(|at| {
+        position(authority, self.colon).is_some_and(|at| {
             let port = &authority[at + self.colon.len()..];
             !port.is_empty()
                 && !port.bytes().all(|byte| byte.is_ascii_digit())
@@ -149,9 +149,7 @@ fn is_template(user: &str, password: &str) -> bool {
 const SHORTEST_LONE_TOKEN: usize = 16;
 
 fn is_web(scheme: &str) -> bool {
-    ["http", "https", "ws", "wss", "ftp", "git", "ssh"]
-        .iter()
-        .any(|web| web.eq_ignore_ascii_case(scheme))
+    listed!("http https ws wss ftp git ssh", scheme)
 }
 
 fn scheme_before(text: &str, end: usize) -> &str {
@@ -198,7 +196,7 @@ fn lines(text: &str) -> impl Iterator<Item = Range<usize>> {
 fn ends_of<'a>(text: &'a str, mark: &'a str) -> impl Iterator<Item = usize> + 'a {
     let mut from = 0;
     std::iter::from_fn(move || {
-        let at = from + find_any(&text[from..], &[mark])?;
+        let at = from + position(&text[from..], mark)?;
         from = at + mark.len();
         Some(from)
     })
@@ -206,12 +204,6 @@ fn ends_of<'a>(text: &'a str, mark: &'a str) -> impl Iterator<Item = usize> + 'a
 
 fn find_any(text: &str, marks: &[&str]) -> Option<usize> {
     marks.iter().filter_map(|mark| position(text, mark)).min()
-}
-
-fn position(text: &str, mark: &str) -> Option<usize> {
-    text.as_bytes()
-        .windows(mark.len())
-        .position(|window| window.eq_ignore_ascii_case(mark.as_bytes()))
 }
 
 fn rfind(text: &str, mark: &str) -> Option<usize> {

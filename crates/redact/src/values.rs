@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::REPLACEMENT;
 use super::glyphs::{Glyph, glyph, skip_blanks};
 use super::harmless::is_harmless;
-use super::names::{is_credible, is_sentence_word, listed};
+use super::names::{is_credible, is_sentence_word, listed, position};
 
 /// The context of a value that affects where it ends.
 pub(super) struct Context<'a> {
@@ -142,27 +142,18 @@ fn structure_end(bytes: &[u8], start: usize) -> usize {
     bytes.len()
 }
 
-/// Authentication schemes whose credential is the next word.
-pub(super) const WORD_SCHEMES: &[&str] = &[
-    "bearer",
-    "basic",
-    "token",
-    "apikey",
-    "negotiate",
-    "ntlm",
-    "bot",
-    "splunk",
-];
+/// Whether the credential of an authentication scheme is the next word.
+pub(super) fn is_word_scheme(scheme: &str) -> bool {
+    listed!(
+        "bearer basic token apikey negotiate ntlm bot splunk",
+        scheme
+    )
+}
 
-/// Authentication schemes whose credential is a list of parameters.
-const LIST_SCHEMES: &[&str] = &[
-    "digest",
-    "hawk",
-    "oauth",
-    "signature",
-    "mac",
-    "aws4-hmac-sha256",
-];
+/// Whether the credential of an authentication scheme is a list of parameters.
+fn is_list_scheme(scheme: &str) -> bool {
+    listed!("digest hawk oauth signature mac aws4-hmac-sha256", scheme)
+}
 
 /// The credential after the scheme in an authorization header.
 fn credential(text: &str, start: usize, context: &Context<'_>) -> Option<Range<usize>> {
@@ -175,12 +166,11 @@ fn credential(text: &str, start: usize, context: &Context<'_>) -> Option<Range<u
         .take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'-')
         .count();
     let scheme = &text[start..start + length];
-    let named = |list: &[&str]| list.iter().any(|entry| entry.eq_ignore_ascii_case(scheme));
     let from = skip_blanks(bytes, start + length, false);
     if from == start + length {
         return None;
     }
-    if named(LIST_SCHEMES) {
+    if is_list_scheme(scheme) {
         let line = bytes[from..]
             .iter()
             .position(|byte| matches!(byte, b'\n' | b'\r'));
@@ -192,7 +182,7 @@ fn credential(text: &str, start: usize, context: &Context<'_>) -> Option<Range<u
         return Some(if is_list { from..end } else { string });
     }
     let end = bare_end(bytes, from, context);
-    (named(WORD_SCHEMES) && !is_sentence_word(&text[from..end])).then_some(from..end)
+    (is_word_scheme(scheme) && !is_sentence_word(&text[from..end])).then_some(from..end)
 }
 
 /// The credential after an unknown scheme in an authorization header: `Some(None)` if it is a
@@ -363,7 +353,5 @@ fn starts_pair(bytes: &[u8], at: usize) -> bool {
 
 /// Whether a name contains the word, in any case.
 pub(super) fn contains_word(name: &str, word: &str) -> bool {
-    name.as_bytes()
-        .windows(word.len())
-        .any(|window| window.eq_ignore_ascii_case(word.as_bytes()))
+    position(name, word).is_some()
 }

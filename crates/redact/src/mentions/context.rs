@@ -120,9 +120,7 @@ pub(super) static LINKS: WordSet = WordSet::new(
 );
 
 pub(super) fn is_bare_code(word: &str) -> bool {
-    ["code", "codes", "código", "codice", "kod"]
-        .iter()
-        .any(|it| it.eq_ignore_ascii_case(word))
+    listed!("code codes código codice kod", word)
 }
 
 pub(super) fn is_possessive(text: &str, word: &Word) -> bool {

@@ -4,14 +4,11 @@
 use serde_json::{Map, Value};
 
 use super::describe::describes_secret;
-use super::{
-    Scope, is_claim, is_record, is_secret_member, is_secret_reference, may_name_secret,
-    names_login, names_vault,
-};
+use super::{Scope, Surroundings, is_claim, is_record, may_name_secret};
 use crate::names::is_descriptive;
 use crate::prefilter::hits;
 use crate::text::{JSON_NESTING, inner_json};
-use crate::values::WORD_SCHEMES;
+use crate::values::is_word_scheme;
 use crate::{DEPTH_LIMIT, is_sensitive_name, labels};
 
 /// Collects the strings and numbers under sensitive names of a value.
@@ -96,13 +93,9 @@ fn collect_members(
 ) {
     let is_label = members.values().any(may_name_secret) && labels::labels_secret(members);
     let labelled = scope.labelled || is_label;
-    let logs_in = members.contains_key("pass") && names_login(members);
-    let (in_vault, is_only_member) = (names_vault(members), members.len() == 1);
+    let surroundings = Surroundings::of(members);
     for (name, member) in members {
-        let sensitive = is_sensitive_name(name)
-            && is_secret_member(name, member, logs_in)
-            && !(name.eq_ignore_ascii_case("secret")
-                && is_secret_reference(member, in_vault, is_only_member))
+        let sensitive = is_sensitive_name(name) && surroundings.has_secret(name, member)
             || labelled && labels::holds_value(name, member);
         if sensitive && !describes_secret(member, scope) {
             collect_leaves(member, scope.depth, found);
@@ -118,6 +111,5 @@ fn collect_members(
 /// The credential of a header value, which prose may repeat without its scheme.
 fn without_scheme(text: &str) -> Option<&str> {
     let (scheme, credential) = text.split_once(' ')?;
-    let is_known = |known: &&str| known.eq_ignore_ascii_case(scheme);
-    WORD_SCHEMES.iter().any(is_known).then_some(credential)
+    is_word_scheme(scheme).then_some(credential)
 }
