@@ -1,48 +1,7 @@
-//! Parsing JSON into a value while detecting duplicate members of an object.
-//!
-//! Parsers disagree on which duplicate counts, so such input is refused. Duplicates are detected while the
-//! value is built, in a single pass.
+//! The failures for JSON that is refused, and a fast scan for duplicate members.
 
-use std::fmt;
-
-use panpan_failure::pointer::joined;
 use panpan_failure::read::ReadError;
 use panpan_failure::{Failure, Violation, codes};
-use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
-use serde_json::map::Entry;
-use serde_json::{Map, Value};
-
-/// The location of the first duplicate member.
-#[derive(Debug, Default)]
-pub(crate) struct DuplicateMember {
-    /// The path to it, innermost step first.
-    steps: Vec<String>,
-}
-
-impl DuplicateMember {
-    /// The JSON pointer to it; `None` if there is no duplicate.
-    pub(crate) fn pointer(&self) -> Option<String> {
-        let append = |pointer: String, step: &String| joined(&pointer, step);
-        (!self.steps.is_empty()).then(|| self.steps.iter().rev().fold(String::new(), append))
-    }
-
-    fn is_found(&self) -> bool {
-        !self.steps.is_empty()
-    }
-
-    fn record(&mut self, name: &str) {
-        if !self.is_found() {
-            self.steps.push(name.to_owned());
-        }
-    }
-
-    /// Prepends a step to the path if the duplicate was found in the child that was just read.
-    fn prepend(&mut self, was_found: bool, step: impl FnOnce() -> String) {
-        if self.is_found() && !was_found {
-            self.steps.push(step());
-        }
-    }
-}
 
 /// The failure for a value with a duplicate member.
 pub(crate) fn duplicate_member(pointer: &str) -> Failure {
@@ -59,81 +18,6 @@ pub(crate) fn unreadable(error: &ReadError) -> Failure {
         _ => codes::PARSE_ERROR,
     };
     Failure::new(code).with_message(error.to_string())
-}
-
-/// Deserializes any value and records the first duplicate member.
-#[derive(Debug)]
-pub(crate) struct AnyValue<'t>(pub(crate) &'t mut DuplicateMember);
-
-impl<'de> DeserializeSeed<'de> for AnyValue<'_> {
-    type Value = Value;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for AnyValue<'_> {
-    type Value = Value;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("any JSON value")
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_bool<E: Error>(self, value: bool) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_i64<E: Error>(self, value: i64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_u64<E: Error>(self, value: u64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_str<E: Error>(self, value: &str) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_string<E: Error>(self, value: String) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
-        let mut list = Vec::new();
-        loop {
-            let was_found = self.0.is_found();
-            let Some(item) = items.next_element_seed(AnyValue(self.0))? else {
-                break;
-            };
-            self.0.prepend(was_found, || list.len().to_string());
-            list.push(item);
-        }
-        Ok(list.into())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
-        let mut map = Map::new();
-        while let Some(name) = members.next_key::<String>()? {
-            let was_found = self.0.is_found();
-            let value = members.next_value_seed(AnyValue(self.0))?;
-            self.0.prepend(was_found, || name.clone());
-            match map.entry(name) {
-                Entry::Vacant(entry) => drop(entry.insert(value)),
-                Entry::Occupied(entry) => self.0.record(entry.key()),
-            }
-        }
-        Ok(map.into())
-    }
 }
 
 /// Whether JSON text certainly has no duplicate members.
@@ -213,15 +97,13 @@ impl<'a> Names<'a> {
 
 #[cfg(test)]
 mod tests {
-    use panpan_failure::read::request_as;
-    use serde_json::json;
+    use panpan_failure::read;
+    use serde_json::{Value, json};
 
     use super::*;
 
     fn read(text: &str) -> (Value, Option<String>) {
-        let mut duplicate = DuplicateMember::default();
-        let value = request_as(text.as_bytes(), text.len(), AnyValue(&mut duplicate));
-        (value.unwrap(), duplicate.pointer())
+        read::request(text.as_bytes(), text.len()).unwrap()
     }
 
     #[test]
@@ -287,9 +169,8 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn the_scan_passes_no_text_in_which_the_parser_finds_a_duplicate(text in r#"[{}\[\]:,"ab\\ u0061]{0,40}"#) {
-            let mut duplicate = DuplicateMember::default();
-            let read = request_as(text.as_bytes(), text.len(), AnyValue(&mut duplicate));
-            if read.is_ok() && duplicate.pointer().is_some() {
+            let read = read::request(text.as_bytes(), text.len());
+            if read.is_ok_and(|(_, duplicate)| duplicate.is_some()) {
                 proptest::prop_assert!(!has_no_duplicate_members(text.as_bytes()));
             }
         }

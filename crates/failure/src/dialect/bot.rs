@@ -107,9 +107,7 @@ pub(super) fn read(document: Value) -> Result<Reply, ReadError> {
     }
     let mut members = Members::of(document, "")?;
     let from_model_provider = members.peek("type").is_some_and(|kind| kind == "error");
-    let error = members
-        .members("error")?
-        .ok_or_else(|| members.missing("error", "an object"))?;
+    let error = members.required("error", "an object", |it| it.members())?;
     if agent::is_view(&error) {
         return Ok(Reply::failure(agent::read(error)));
     }

@@ -51,16 +51,11 @@ pub(super) fn read(document: Value) -> Result<Reply, ReadError> {
     if members.peek("result").is_some_and(is_error) {
         members.take("result");
         if members.peek("code").is_none() {
-            members = members
-                .members("error")?
-                .ok_or_else(|| members.missing("error", "an object"))?;
+            members = members.required("error", "an object", |it| it.members())?;
         }
     }
-    let code = members
-        .text("code")?
-        .ok_or_else(|| members.missing("code", "a string"))?;
     let mut draft = Draft {
-        code: Some(code),
+        code: Some(members.required("code", "a string", |it| it.text())?),
         message: members.lenient_text("message"),
         ..Draft::default()
     };

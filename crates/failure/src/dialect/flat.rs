@@ -96,10 +96,7 @@ pub(super) fn success(output: Value) -> Value {
 
 pub(super) fn read(document: Value) -> Result<Reply, ReadError> {
     let mut members = Members::of(document, "")?;
-    let success = members
-        .flag("success")?
-        .ok_or_else(|| members.missing("success", "true or false"))?;
-    if success {
+    if members.required("success", "true or false", |it| it.flag())? {
         let output = members.take_nullable("result");
         return Ok(Reply::success(
             output.unwrap_or_else(|| members.rest().into()),

@@ -121,9 +121,7 @@ pub(super) fn read(document: Value) -> Result<Reply, ReadError> {
     if let Some(wrapped) = members.lenient_members("error") {
         members = wrapped;
     }
-    let number: u64 = members
-        .unsigned("code")?
-        .ok_or_else(|| members.missing("code", "a whole number"))?;
+    let number: u64 = members.required("code", "a whole number", |it| it.unsigned())?;
     let details = match members.take("details") {
         Some(Value::Array(details)) => details,
         other => other.into_iter().collect(),

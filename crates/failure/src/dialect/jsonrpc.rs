@@ -127,7 +127,7 @@ pub(super) fn success<S: Serializer>(
 pub(super) fn read(document: Value) -> Result<Reply, ReadError> {
     let mut members = Members::of(document, "")?;
     let request_id = members.take("id");
-    if let Some(error) = members.members("error")? {
+    if let Some(error) = members.read("error", |it| it.members())? {
         return Ok(Reply::failure(read_error(error)?).answering(request_id));
     }
     let result = members.take_nullable("result");
@@ -136,9 +136,7 @@ pub(super) fn read(document: Value) -> Result<Reply, ReadError> {
 }
 
 fn read_error(mut error: Members) -> Result<Failure, ReadError> {
-    let number = error
-        .integer("code")?
-        .ok_or_else(|| error.missing("code", "a whole number"))?;
+    let number = error.required("code", "a whole number", |it| it.integer())?;
     let message = error.lenient_text("message");
     let mut draft = Draft {
         code: code_of(number, message.as_deref()),

@@ -58,10 +58,7 @@ pub(super) fn success<S: Serializer>(
 pub(super) fn read(document: Value) -> Result<Reply, ReadError> {
     let mut members = Members::of(document, "")?;
     let request_id = members.take("id");
-    let ok = members
-        .flag("ok")?
-        .ok_or_else(|| members.missing("ok", "true or false"))?;
-    if ok {
+    if members.required("ok", "true or false", |it| it.flag())? {
         let result = members.take_nullable("result").unwrap_or_default();
         return Ok(Reply::success(result).answering(request_id));
     }
@@ -73,11 +70,8 @@ pub(super) fn read(document: Value) -> Result<Reply, ReadError> {
 }
 
 fn read_error(mut error: Members) -> Result<Failure, ReadError> {
-    let code = error
-        .text("code")?
-        .ok_or_else(|| error.missing("code", "a string"))?;
     let mut draft = Draft {
-        code: Some(code),
+        code: Some(error.required("code", "a string", |it| it.text())?),
         message: error.lenient_text("message"),
         ..Draft::default()
     };

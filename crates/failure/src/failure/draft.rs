@@ -275,9 +275,8 @@ pub(crate) fn lenient_violation(value: &Value, reason: &str) -> Option<Violation
 /// Reads one alternative.
 pub(crate) fn alternative(value: Value, pointer: String) -> Result<Alternative, ReadError> {
     let mut members = Members::of(value, pointer)?;
-    let description = members.text("description")?;
     Ok(Alternative {
-        description: description.ok_or_else(|| members.missing("description", "a string"))?,
+        description: members.required("description", "a string", |it| it.text())?,
         example: members.text("example")?,
     })
 }

@@ -3,12 +3,13 @@
 //! Unknown members are refused: a misspelt idempotency key could mean a second payment.
 
 use panpan_failure::catalogue::nearest;
+use panpan_failure::pointer::joined;
 use panpan_failure::read::{self, ReadError};
 use panpan_failure::{Failure, Violation, codes};
 use panpan_runtime::{CallRequest, shown};
 use serde_json::{Map, Value, json};
 
-use crate::json::{self, AnyValue, DuplicateMember};
+use crate::json;
 use crate::options::OptionNames;
 
 const MEMBERS: [&str; 5] = [
@@ -61,12 +62,9 @@ pub(super) fn call_in(mut document: Value) -> Result<CallRequest, Failure> {
 
 /// Parses a body as JSON without duplicate members.
 pub(super) fn document(body: &[u8], limit: usize) -> Result<Value, Failure> {
-    let mut duplicate = DuplicateMember::default();
-    let document = read::request_as(body, limit, AnyValue(&mut duplicate));
-    let document = document.map_err(|error| unreadable(&error))?;
-    match duplicate.pointer() {
-        Some(pointer) => Err(json::duplicate_member(&pointer)),
-        None => Ok(document),
+    match read::request(body, limit).map_err(|error| unreadable(&error))? {
+        (_, Some(pointer)) => Err(json::duplicate_member(&pointer)),
+        (document, None) => Ok(document),
     }
 }
 
@@ -139,8 +137,7 @@ fn unknown_member(name: &str) -> Violation {
         near => near.join(" or "),
     };
     let shown: String = name.chars().take(64).collect();
-    let pointer = format!("/{}", shown.replace('~', "~0").replace('/', "~1"));
-    Violation::value(pointer, "unknown member").expected(expected)
+    Violation::value(joined("", &shown), "unknown member").expected(expected)
 }
 
 #[cfg(test)]

@@ -6,12 +6,13 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use panpan_failure::read::AnyValue;
+use panpan_failure::visit_scalars;
 use serde::de::{
     Deserialize, DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor,
 };
 
 use super::request::{Body, Invalid, Item, Members, Problem};
-use crate::json::AnyValue;
 
 /// Deserializes a body with at most `batch_limit` requests in a batch.
 pub(super) struct BodyReader {
@@ -26,43 +27,10 @@ impl<'de> DeserializeSeed<'de> for BodyReader {
     }
 }
 
-/// Visitor methods that turn every scalar into an invalid request.
-macro_rules! scalars_are_invalid {
-    ($invalid:expr) => {
-        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-            formatter.write_str("a request")
-        }
-
-        fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
-            Ok($invalid)
-        }
-
-        fn visit_bool<E: Error>(self, _: bool) -> Result<Self::Value, E> {
-            Ok($invalid)
-        }
-
-        fn visit_i64<E: Error>(self, _: i64) -> Result<Self::Value, E> {
-            Ok($invalid)
-        }
-
-        fn visit_u64<E: Error>(self, _: u64) -> Result<Self::Value, E> {
-            Ok($invalid)
-        }
-
-        fn visit_f64<E: Error>(self, _: f64) -> Result<Self::Value, E> {
-            Ok($invalid)
-        }
-
-        fn visit_str<E: Error>(self, _: &str) -> Result<Self::Value, E> {
-            Ok($invalid)
-        }
-    };
-}
-
 impl<'de> Visitor<'de> for BodyReader {
     type Value = Body<'de>;
 
-    scalars_are_invalid!(Body::One(not_an_object()));
+    visit_scalars!(_ => Body::One(not_an_object()));
 
     fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<Body<'de>, A::Error> {
         ItemReader.visit_map(members).map(Body::One)
@@ -94,7 +62,7 @@ struct ItemReader;
 impl<'de> Visitor<'de> for ItemReader {
     type Value = Item<'de>;
 
-    scalars_are_invalid!(not_an_object());
+    visit_scalars!(_ => not_an_object());
 
     fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Item<'de>, A::Error> {
         skip_rest(items).map(|_| not_an_object())

@@ -4,13 +4,12 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use panpan_failure::pointer::joined;
-use panpan_failure::read::{self, ReadError};
+use panpan_failure::read::{self, DuplicateMember, ReadError};
 use panpan_failure::{Failure, Violation, codes};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::reader::BodyReader;
-use crate::json::DuplicateMember;
 
 /// The contents of a body.
 #[derive(Debug)]

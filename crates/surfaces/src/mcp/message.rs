@@ -8,7 +8,7 @@ use rmcp::model::ClientJsonRpcMessage;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::json::{AnyValue, DuplicateMember, duplicate_member, unreadable};
+use crate::json::{duplicate_member, unreadable};
 
 /// A parsed line.
 pub(super) enum Parsed {
@@ -52,13 +52,12 @@ pub(super) struct InvalidJson {
 
 /// Parses JSON without duplicate members.
 pub(super) fn parse_json(text: &[u8], limit: usize) -> Result<Value, InvalidJson> {
-    let mut duplicates = DuplicateMember::default();
-    let value = read::request_as(text, limit, AnyValue(&mut duplicates));
-    let value = value.map_err(|error| InvalidJson {
+    let request = read::request(text, limit);
+    let (value, duplicate) = request.map_err(|error| InvalidJson {
         response: error_response(unreadable(&error), request_id(text)),
         is_notification: false,
     })?;
-    match duplicates.pointer() {
+    match duplicate {
         Some(pointer) => Err(InvalidJson {
             response: error_response(duplicate_member(&pointer), id_of(&value)),
             is_notification: is_notification(&value),

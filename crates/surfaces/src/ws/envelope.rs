@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::call::{DecodedCall, Event};
-use crate::json::{self, AnyValue, DuplicateMember};
+use crate::json;
 use crate::options::OptionNames;
 
 /// Maximum length of an id, in bytes. It is repeated with every item of a subscription.
@@ -50,10 +50,8 @@ pub(super) struct Invalid {
 
 /// Decodes a message.
 pub(super) fn read(message: &[u8], limit: usize) -> Result<Received, Invalid> {
-    let mut duplicate = DuplicateMember::default();
-    let document = read::request_as(message, limit, AnyValue(&mut duplicate));
-    let document = document.map_err(|error| unreadable(message, &error))?;
-    let duplicate = duplicate.pointer();
+    let request = read::request(message, limit);
+    let (document, duplicate) = request.map_err(|error| unreadable(message, &error))?;
     let Value::Object(mut members) = document else {
         return Err(invalid("", "", "a message must be an object"));
     };

@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::marker::PhantomData;
 
 use anyhow::Context;
 use panpan_failure::read::{self, DOCUMENT_BYTES_LIMIT, ReadError};
@@ -94,7 +93,14 @@ fn read_document(from: impl Read, name: &str) -> anyhow::Result<Value> {
 }
 
 fn parse(bytes: &[u8]) -> Result<Value, ReadError> {
-    read::request_as(bytes, DOCUMENT_BYTES_LIMIT, PhantomData::<Value>)
+    match read::request(bytes, DOCUMENT_BYTES_LIMIT)? {
+        (_, Some(pointer)) => Err(ReadError::Shape {
+            pointer,
+            expected: "each member once".to_owned(),
+            found: "a duplicate".to_owned(),
+        }),
+        (document, None) => Ok(document),
+    }
 }
 
 fn invalid(name: &str, error: &ReadError) -> Hinted {
@@ -158,6 +164,12 @@ mod tests {
                 "cannot read the input: not valid JSON: expected value (line 1, column 7)",
             ),
             (&["[=1"], "", "cannot read the input"),
+            (
+                &["{\"a\": 1, \"a\": 2}"],
+                "",
+                "cannot read the input: at /a: expected each member once, found a duplicate",
+            ),
+            (&["a={\"b\": 1, \"b\": 2}"], "", "sets a member twice"),
             (&["@"], "", "cannot open \"\""),
             (&["@/no/such/file"], "", "cannot open \"/no/such/file\""),
             (&["-"], " \n", "stdin is empty"),

@@ -1,8 +1,6 @@
 //! Input written as `name=value` pairs: a value that is valid JSON is JSON, any other a string. Dots in a name lead
 //! into objects.
 
-use std::marker::PhantomData;
-
 use panpan_failure::read::{self, DOCUMENT_DEPTH_LIMIT, ReadError};
 use serde_json::map::Entry;
 use serde_json::{Map, Value};
@@ -59,10 +57,11 @@ impl PairError {
 
 /// A value that is valid JSON is JSON, any other a string.
 fn value(text: &str) -> Result<Value, PairError> {
-    let document = read::request_as(text.as_bytes(), text.len(), PhantomData::<Value>);
+    let document = read::request(text.as_bytes(), text.len());
     let is_structure = text.trim_start().starts_with(['{', '[']);
     match document {
-        Ok(value) => Ok(value),
+        Ok((value, None)) => Ok(value),
+        Ok(_) => Err(PairError::Duplicate),
         Err(ReadError::WideNumber { .. }) if is_structure => Err(PairError::WideNumber),
         Err(ReadError::TooDeep { .. }) if is_structure => Err(PairError::TooDeep),
         // A number that would be rounded stays a string.
