@@ -1,10 +1,10 @@
 //! Extension members of a contract file (`x-…`): kept and written back, never interpreted.
 
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// Members whose names start with `x-`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Map<String, Value>")]
 pub struct Extensions(Map<String, Value>);
 
@@ -46,12 +46,6 @@ impl TryFrom<Map<String, Value>> for Extensions {
             Some(name) => Err(UnknownMember(name.clone())),
             None => Ok(Self(members)),
         }
-    }
-}
-
-impl Serialize for Extensions {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.serialize(serializer)
     }
 }
 

@@ -26,6 +26,12 @@ macro_rules! written {
     ($visible:vis $name:ident($($viewed:ident: $type:ty),+) { $($member:expr => $value:expr,)+ }) => {
         $visible struct $name<'a>($($visible &'a $type),+);
 
+        impl $name<'_> {
+            /// The names of all members.
+            #[allow(dead_code, reason = "only some objects are recognised by their members")]
+            pub(crate) const MEMBERS: &'static [&'static str] = &[$($member),+];
+        }
+
         impl serde::Serialize for $name<'_> {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 use $crate::write::OptionalMembers as _;

@@ -7,15 +7,13 @@ use std::borrow::Cow;
 use std::num::NonZeroU32;
 
 use panpan_catalogue::Effect;
-use serde::Serialize;
-use serde::ser::{SerializeMap, Serializer};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::InError;
-use crate::failure::{Draft, Failure, Redacted, Violation, invites_repeat, violation};
+use crate::failure::{Draft, Failure, NextMove, Redacted, Violation, invites_repeat, violation};
 use crate::read::Members;
-use crate::write::{OptionalMembers, Sequence, Text, non_empty, written};
+use crate::write::{Sequence, Text, non_empty, written};
 
 /// Largest agent view, in bytes.
 pub const AGENT_VIEW_BYTES_LIMIT: usize = 4096;
@@ -33,13 +31,14 @@ const DETAILS_BYTES_LIMIT: usize = 320;
 /// Writes the view of a failure. `rename` returns the tool name of an operation.
 pub fn agent_view(failure: &Redacted, rename: &dyn Fn(&str) -> Option<String>) -> String {
     let written = |left_out: &[Part], sentence: usize| {
-        let view = View {
+        let shown = Shown {
             failure,
             rename,
             left_out,
             sentence,
         };
-        serde_json::to_string(&InError { error: view }).expect("a failure is made of JSON")
+        let error = View(&shown);
+        serde_json::to_string(&InError { error }).expect("a failure is made of JSON")
     };
     let longest = SENTENCE_CHARACTERS[0];
     let mut text = written(&[], longest);
@@ -105,7 +104,7 @@ impl Part {
     const ALL: [Part; 3] = [Part::Details, Part::Meaning, Part::Violations];
 }
 
-struct View<'a> {
+pub(super) struct Shown<'a> {
     failure: &'a Failure,
     rename: &'a dyn Fn(&str) -> Option<String>,
     left_out: &'a [Part],
@@ -113,36 +112,34 @@ struct View<'a> {
     sentence: usize,
 }
 
-impl Serialize for View<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let failure = self.failure;
-        let shows = |part| !self.left_out.contains(&part);
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("code", failure.code().as_str())?;
-        let message = self.message();
-        map.serialize_entry("message", &cut(&message, self.sentence))?;
-        map.serialize_entry("retryable", &failure.may_repeat())?;
-        map.optional("retry_after_ms", failure.recovery().retry_after_ms)?;
-        let next = failure.next_moves();
-        map.serialize_entry("next", &Sequence(|| next.iter().map(|it| it.word())))?;
-        map.optional("actions", non_empty(&self.actions()))?;
-        map.serialize_entry("effect", failure.effect().word())?;
-        let violations = non_empty(failure.violations()).filter(|_| shows(Part::Violations));
-        let short = violations.map(|all| all.iter().take(VIOLATIONS_LIMIT).map(ShortViolation));
-        map.optional("violations", short.map(|short| Sequence(move || short.clone())))?;
-        let meaning = failure.meaning().filter(|_| shows(Part::Meaning));
-        map.optional("meaning", meaning.map(|it| cut(it, self.sentence)))?;
-        let details = failure.details().filter(|_| shows(Part::Details));
-        let details = details.map(|details| self.details(details));
-        map.optional("details", details.filter(|details| !details.is_empty()))?;
-        let attempts = failure.attempts().filter(|attempts| *attempts > 1);
-        map.optional("attempts", attempts)?;
-        map.optional("id", failure.id().map(|id| Text(id.hyphenated())))?;
-        map.end()
+written! {
+    pub(super) View(it: Shown<'a>) {
+        "code" => Some(it.failure.code().as_str()),
+        "message" => Some(cut(&it.message(), it.sentence)),
+        "retryable" => Some(it.failure.may_repeat()),
+        "retry_after_ms" => it.failure.recovery().retry_after_ms,
+        "next" => Some(Sequence(|| it.failure.next_moves().into_iter().map(NextMove::word))),
+        "actions" => non_empty(&it.actions()),
+        "effect" => Some(it.failure.effect().word()),
+        "violations" => it.violations().map(|all| Sequence(|| all.iter().map(ShortViolation))),
+        "meaning" => it.unless_left_out(Part::Meaning, it.failure.meaning()).map(|text| cut(text, it.sentence)),
+        "details" => it.details().filter(|details| !details.is_empty()),
+        "attempts" => it.failure.attempts().filter(|attempts| *attempts > 1),
+        "id" => it.failure.id().map(|id| Text(id.hyphenated())),
     }
 }
 
-impl View<'_> {
+impl Shown<'_> {
+    fn unless_left_out<T>(&self, part: Part, value: Option<T>) -> Option<T> {
+        value.filter(|_| !self.left_out.contains(&part))
+    }
+
+    fn violations(&self) -> Option<&[Violation]> {
+        let all = self.failure.violations();
+        let first = non_empty(&all[..all.len().min(VIOLATIONS_LIMIT)]);
+        self.unless_left_out(Part::Violations, first)
+    }
+
     /// The message. If the call must not be repeated, sentences that invite to repeat it are dropped, unless
     /// nothing else is left.
     fn message(&self) -> Cow<'_, str> {
@@ -181,7 +178,8 @@ impl View<'_> {
     }
 
     /// The details that fit, without those that another member of the view covers.
-    fn details(&self, details: &Map<String, Value>) -> Map<String, Value> {
+    fn details(&self) -> Option<Map<String, Value>> {
+        let details = self.unless_left_out(Part::Details, self.failure.details())?;
         let mut room = DETAILS_BYTES_LIMIT;
         let mut shown = Map::new();
         for (name, value) in details {
@@ -194,7 +192,7 @@ impl View<'_> {
                 shown.insert(name.clone(), value);
             }
         }
-        shown
+        Some(shown)
     }
 
     /// A detail without the values that another member of the view covers, at any depth.

@@ -5,6 +5,12 @@
 
 use serde_json::{Map, Value};
 
+use super::agent::View;
+use super::bot::BotError;
+use super::call::CallError;
+use super::grpc::Status;
+use super::mcp::FailedResult;
+use super::problem::Problem;
 use super::{Dialect, RESIDUAL};
 use crate::failure::Failure;
 
@@ -40,43 +46,6 @@ const ALLOWED_WITH_CODE: [&str; 1] = ["details"];
 
 /// Members for the output of a success; in a failure they are null.
 const OUTPUTS: [&str; 4] = ["data", "output", "payload", "result"];
-
-/// The members of a failure in the other dialects, as we write them; no other member is allowed.
-const BOT: [&str; 8] = [
-    "category", "code", "context", "debug", "message", "panpan", "recovery", "source",
-];
-const VIEW: [&str; 12] = [
-    "actions",
-    "attempts",
-    "code",
-    "details",
-    "effect",
-    "id",
-    "meaning",
-    "message",
-    "next",
-    "retry_after_ms",
-    "retryable",
-    "violations",
-];
-const CALL: [&str; 5] = ["code", "details", "message", "panpan", "retryable"];
-const PROBLEM: [&str; 13] = [
-    "code",
-    "detail",
-    "details",
-    "errors",
-    "instance",
-    "panpan",
-    "requestId",
-    "retry_after_ms",
-    "retryable",
-    "status",
-    "title",
-    "traceId",
-    "type",
-];
-const RESULT: [&str; 4] = ["_meta", "content", "isError", "structuredContent"];
-const STATUS: [&str; 3] = ["code", "details", "message"];
 
 /// Whether an object has a shape.
 type IsShape = fn(&Map<String, Value>) -> bool;
@@ -198,8 +167,9 @@ fn is_bot(members: &Map<String, Value>) -> bool {
         let moves = it.as_array();
         moves.is_some_and(|it| !it.is_empty() && it.iter().all(is_text))
     };
-    let is_bot = has_only(error, &BOT) && error.get("recovery").is_some_and(is_recovery);
-    let is_view = has_only(error, &VIEW)
+    let is_bot =
+        has_only(error, BotError::MEMBERS) && error.get("recovery").is_some_and(is_recovery);
+    let is_view = has_only(error, View::MEMBERS)
         && error.get("next").is_some_and(are_moves)
         && error.get("retryable").is_some_and(Value::is_boolean);
     has_text(error, "code") && has_text(error, "message") && (is_bot || is_view)
@@ -217,12 +187,12 @@ fn is_call(members: &Map<String, Value>) -> bool {
         Some(Value::Object(error)) => {
             is_stated
                 && has_only(members, &["request_id", "result", "error"])
-                && has_only(error, &CALL)
+                && has_only(error, CallError::MEMBERS)
                 && is_error(error)
         }
         Some(_) => false,
         None => {
-            let is_in_error = |name: &String| CALL.contains(&name.as_str());
+            let is_in_error = |name: &String| CallError::MEMBERS.contains(&name.as_str());
             let is_envelope = |name: &String| ["request_id", "result"].contains(&name.as_str());
             let is_ours = members.get("panpan").is_some_and(Value::is_object);
             (is_stated || is_ours)
@@ -243,10 +213,13 @@ fn is_problem(members: &Map<String, Value>) -> bool {
         kind.is_some_and(|it| it == "about:blank" || it.starts_with("/errors/"))
     };
     let is_ours = || members.get(RESIDUAL).is_some_and(Value::is_object);
-    has_only(members, &PROBLEM)
-        && members.get("status").is_some_and(is_failing)
+    // Other services add three members to a problem.
+    let is_added = |it: &str| ["code", "requestId", "traceId"].contains(&it);
+    let is_member = |it: &str| Problem::MEMBERS.contains(&it) || is_added(it);
+    members.get("status").is_some_and(is_failing)
         && (members.get("type").is_some_and(is_known) || is_ours())
         && has_text(members, "title")
+        && members.keys().all(|it| is_member(it))
 }
 
 /// Whether it is the result of a failed MCP tool.
@@ -255,9 +228,10 @@ fn is_result(members: &Map<String, Value>) -> bool {
         let blocks = it.as_array();
         blocks.is_some_and(|it| it.iter().all(|block| block["type"].is_string()))
     };
-    has_only(members, &RESULT)
-        && members.get("isError") == Some(&Value::Bool(true))
+    let is_member = |it: &str| FailedResult::MEMBERS.contains(&it) || it == "structuredContent";
+    members.get("isError") == Some(&Value::Bool(true))
         && members.get("content").is_some_and(are_blocks)
+        && members.keys().all(|it| is_member(it))
 }
 
 /// Whether it is a gRPC status with typed details; a number and a message alone can be any result.
@@ -268,7 +242,7 @@ fn is_status(members: &Map<String, Value>) -> bool {
         let is_typed = |detail: &Value| detail["@type"].is_string();
         details.is_some_and(|it| !it.is_empty() && it.iter().all(is_typed))
     };
-    has_only(members, &STATUS)
+    has_only(members, Status::MEMBERS)
         && members.get("code").is_some_and(is_failing)
         && members.get("details").is_some_and(are_details)
         && has_text(members, "message")

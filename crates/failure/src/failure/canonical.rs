@@ -123,21 +123,15 @@ impl<'a> Canonical<'a> {
     }
 }
 
-/// A canonical object. Members that later versions may add are ignored, as are unknown words.
-pub(super) trait Object {
-    /// Whether any member is written.
-    fn has_members(&self) -> bool;
-}
-
 /// Declares an object: the value of each member (none if it is not written), and how the member is read. A
 /// member with a field is neither written nor read where a dialect carries the field natively, because other
-/// programs read the native member.
+/// programs read the native member. Members and words that later versions may add are ignored.
 macro_rules! object {
     (
         $written:ident($from:ident: $From:ty) $read:ident($to:ident: $To:ty, $member:ident, $carried:ident)
         $($name:literal $([$field:ident])?: $value:expr => $store:expr;)+
     ) => {
-        pub(super) struct $written<'a>(&'a $From, Fields);
+        struct $written<'a>(&'a $From, Fields);
 
         impl Object for $written<'_> {
             fn has_members(&self) -> bool {
@@ -199,7 +193,7 @@ object! {
         => to.parts.causes = member.list(cause)?.into_iter().take(CAUSES_LIMIT).collect();
     "http_status" [HttpStatus]: it.kind.stated_http_status() => to.facts.http_status = Some(member.unsigned()?);
     "jsonrpc_code": it.kind.stated_jsonrpc_code() => to.facts.jsonrpc_code = Some(member.integer()?);
-    "inferred": (!it.inferred.is_empty()).then(|| Sequence(|| it.inferred.iter().map(|fact| fact.word())))
+    "inferred": (!it.inferred.is_empty()).then_some(Sequence(|| it.inferred.iter().map(|fact| fact.word())))
         => to.parts.inferred.extend(words(member, Inferred::from_word)?);
 }
 
@@ -219,6 +213,12 @@ object! {
     "provider" [UpstreamProvider]: it.provider.as_ref() => to.provider = Some(member.text()?);
     "code": it.code.as_ref() => to.code = Some(member.text()?);
     "excerpt": it.excerpt.as_ref() => to.excerpt = Some(cut_excerpt(member.text()?));
+}
+
+/// A canonical object, as a dialect writes it.
+trait Object {
+    /// Whether any member is written.
+    fn has_members(&self) -> bool;
 }
 
 impl Deref for Canonical<'_> {

@@ -32,20 +32,11 @@ const FIELDS: &[(&str, Unit)] = &[
     ("retryAt", Unit::Seconds),
 ];
 
-/// The fields that state the end of a quota window. They only count for a rate limit, because other
-/// things are reset too.
-const QUOTA_RESETS: [&str; 5] = [
-    "resets_in_seconds",
-    "resets_at",
-    "resetsAt",
-    "reset_at",
-    "resetAt",
-];
-
-/// Whether the field at a path states the end of a quota window.
+/// Whether the field at a path states the end of a quota window, and not a request to wait. It only counts for
+/// a rate limit, because other things are reset too.
 pub(super) fn is_quota_reset(path: &str) -> bool {
     let field = path.rsplit('.').next().unwrap_or_default();
-    QUOTA_RESETS.contains(&field)
+    field.starts_with("reset")
 }
 
 /// Reads the hint from the JSON body of a failure.

@@ -74,28 +74,19 @@ enum Format {
     Quotas,
 }
 
+const MILLISECONDS: Format = Format::Moment(Unit::Milliseconds);
+const SECONDS: Format = Format::Moment(Unit::Seconds);
+
 /// The first row that matches a name applies.
 const ROWS: &[Row] = &[
-    wait(
-        "retry-after-ms",
-        Rank::Milliseconds,
-        Format::Moment(Unit::Milliseconds),
-    ),
-    wait(
-        "x-ms-retry-after-ms",
-        Rank::Milliseconds,
-        Format::Moment(Unit::Milliseconds),
-    ),
+    wait("retry-after-ms", Rank::Milliseconds, MILLISECONDS),
+    wait("x-ms-retry-after-ms", Rank::Milliseconds, MILLISECONDS),
     wait(
         "grpc-retry-pushback-ms",
         Rank::Milliseconds,
         Format::Pushback,
     ),
-    wait(
-        "retry-after",
-        Rank::RetryAfter,
-        Format::Moment(Unit::Seconds),
-    ),
+    wait("retry-after", Rank::RetryAfter, SECONDS),
     wait("ratelimit", Rank::QuotaReset, Format::Quotas),
     reset("ratelimit-reset", "ratelimit-remaining"),
     reset("x-ratelimit-reset", "x-ratelimit-remaining"),
@@ -118,12 +109,9 @@ const fn wait(name: &'static str, rank: Rank, format: Format) -> Row {
 }
 
 const fn reset(name: &'static str, remaining: &'static str) -> Row {
-    let format = Format::Moment(Unit::Seconds);
     Row {
-        name,
-        rank: Rank::QuotaReset,
-        format,
         remaining: Some(remaining),
+        ..wait(name, Rank::QuotaReset, SECONDS)
     }
 }
 

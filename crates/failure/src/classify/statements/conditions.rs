@@ -24,19 +24,6 @@ impl Condition {
     pub const fn passes(self) -> bool {
         !matches!(self, Self::SignIn)
     }
-
-    /// The name in the samples.
-    #[cfg(test)]
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::SignIn => "sign in",
-            Self::RateLimit => "rate limit",
-            Self::Timeout => "timeout",
-            Self::NoConnection => "no connection",
-            Self::ConnectionLost => "connection lost",
-            Self::Unavailable => "unavailable",
-        }
-    }
 }
 
 /// Every form of a condition. The first match wins: by sentence, then by the order of this table.
@@ -47,14 +34,11 @@ pub(super) static CONDITIONS: [Form; 13] = [
         &["session", "token", "jwt", "credentials"],
         r"(?:(?:^|[,:(] ?|{EDGE}(?:your|user|login) )(?:login )?session (?:has |is |was )?(?:expired|timed out|no longer valid)|{EDGE}(?:access|bearer|auth|authentication|authorization|api|id|oauth|security|session|login) ?token (?:has |is |was )?(?:expired|revoked|no longer valid|invalid)|{EDGE}jwt (?:has |is )?expired|{EDGE}credentials (?:have |are )?(?:expired|no longer valid))",
         &[
-            ("Session expired, please log in again", "sign in"),
-            ("Your session has timed out.", "sign in"),
-            (
-                "Error calling tool 'list': the access token has expired",
-                "sign in",
-            ),
-            ("jwt expired", "sign in"),
-            ("The credentials have expired", "sign in"),
+            "Session expired, please log in again",
+            "Your session has timed out.",
+            "Error calling tool 'list': the access token has expired",
+            "jwt expired",
+            "The credentials have expired",
         ],
         &[
             "The upload session has expired, create a new one",
@@ -78,11 +62,11 @@ pub(super) static CONDITIONS: [Form; 13] = [
         ],
         r"(?:{ASKED}(?:log|sign) in(?: again| first)?{STOP}|{EDGE}(?:must|need to|have to) (?:be (?:logged|signed) in|(?:log|sign) in){EDGE}|{EDGE}(?:must|need to|have to|please) (?:re-?)?authenticate{STOP}|(?:^|{EDGE}(?:user|you|client|caller|request|session) (?:is |are )?)not (?:logged in|signed in|authenticated){STOP}|(?:^|{EDGE}error: ?)authentication (?:is )?(?:required|failed|expired){STOP}|(?:^|{EDGE}error: ?)unauthenticated{STOP})",
         &[
-            ("You must be logged in to do this", "sign in"),
-            ("Please sign in again.", "sign in"),
-            ("User is not logged in", "sign in"),
-            ("Authentication required", "sign in"),
-            ("Error: Authentication failed: bad token", "sign in"),
+            "You must be logged in to do this",
+            "Please sign in again.",
+            "User is not logged in",
+            "Authentication required",
+            "Error: Authentication failed: bad token",
         ],
         &[
             "the field login is required",
@@ -102,10 +86,10 @@ pub(super) static CONDITIONS: [Form; 13] = [
         &["unauthorized", "api key", "bad credentials"],
         r"(?:(?:^|: ?|{EDGE}error:? )(?:401 )?unauthorized{STOP}|{EDGE}(?:invalid|incorrect|expired) api key(?: provided)?{STOP}|{EDGE}api key (?:is |was )?(?:invalid|expired|revoked|not valid){STOP}|(?:^|: ?)bad credentials{STOP})",
         &[
-            ("Unauthorized", "sign in"),
-            ("Error executing tool get: Unauthorized.", "sign in"),
-            ("Incorrect API key provided: [REDACTED]", "sign in"),
-            ("Authentication Failed: Bad credentials", "sign in"),
+            "Unauthorized",
+            "Error executing tool get: Unauthorized.",
+            "Incorrect API key provided: [REDACTED]",
+            "Authentication Failed: Bad credentials",
         ],
         &[
             "unauthorized_users must be a list",
@@ -121,10 +105,10 @@ pub(super) static CONDITIONS: [Form; 13] = [
         &["rate limit", "rate-limit", "too many requests", "throttled"],
         r"(?:{EDGE}rate[ -]limit(?:s|ing)? (?:was |has been |is )?(?:exceeded|hit|reached)|{EDGE}(?:exceeded|hit|reached|over) (?:(?:a|an|the|your|its|our) )?(?:[{WORD}-]+ )?rate[ -]limit|{EDGE}rate[ -]limited{EDGE}|{EDGE}too many requests{STOP}|{EDGE}(?:was|is|been|being) throttled{EDGE})",
         &[
-            ("You have exceeded a secondary rate limit.", "rate limit"),
-            ("API rate limit exceeded for user 12", "rate limit"),
-            ("Rate limited by upstream API", "rate limit"),
-            ("Error: Too Many Requests", "rate limit"),
+            "You have exceeded a secondary rate limit.",
+            "API rate limit exceeded for user 12",
+            "Rate limited by upstream API",
+            "Error: Too Many Requests",
         ],
         &[
             "rate limit must be at most 100",
@@ -140,13 +124,10 @@ pub(super) static CONDITIONS: [Form; 13] = [
         &["timed out", "timed-out"],
         r"{EDGE}timed[ -]out(?: (?:after|while|waiting|when|during|before|on|in|at|reading|connecting|trying|for|error){EDGE}|{STOP})",
         &[
-            ("Request timed out after 30s", "timeout"),
-            ("The read operation timed out", "timeout"),
-            ("Timed out when reading from the database", "timeout"),
-            (
-                "Error executing tool search: upstream timed out.",
-                "timeout",
-            ),
+            "Request timed out after 30s",
+            "The read operation timed out",
+            "Timed out when reading from the database",
+            "Error executing tool search: upstream timed out.",
         ],
         &[
             "timed out jobs cannot be filtered",
@@ -160,18 +141,12 @@ pub(super) static CONDITIONS: [Form; 13] = [
         &["timeout", "time-out", "deadline exceeded"],
         r"(?:{EDGE}(?:timeout|time-out) of [0-9]+ ?(?:ms|s|seconds|milliseconds)? ?(?:was )?(?:exceeded|reached)|{EDGE}(?:timeout|time-out) (?:expired|exceeded|reached|occurred|elapsed|while|waiting){EDGE}|{EDGE}(?:aborted|cancell?ed|failed|terminated|stopped|interrupted) (?:due to|because of|by|after|with) (?:an? |the )?(?:[{WORD}]+ )?(?:timeout|time-out){EDGE}|(?:^|{EDGE}error: ?)(?:(?:read|connect|connection|request|gateway|query|statement|operation|socket|network|response|server|execution) )?(?:timeout|time-out)(?: error)?(?:[.!]?$| after {EDGE})|{EDGE}deadline exceeded{STOP})",
         &[
-            ("timeout of 10000ms exceeded", "timeout"),
-            (
-                "Query execution was interrupted, statement timeout exceeded",
-                "timeout",
-            ),
-            (
-                "canceling statement: aborted due to statement timeout",
-                "timeout",
-            ),
-            ("Error: Gateway Timeout", "timeout"),
-            ("rpc error: context deadline exceeded", "timeout"),
-            ("Read timeout.", "timeout"),
+            "timeout of 10000ms exceeded",
+            "Query execution was interrupted, statement timeout exceeded",
+            "canceling statement: aborted due to statement timeout",
+            "Error: Gateway Timeout",
+            "rpc error: context deadline exceeded",
+            "Read timeout.",
         ],
         &[
             "timeout must be at most 30",
@@ -191,10 +166,10 @@ pub(super) static CONDITIONS: [Form; 13] = [
         &["timeout"],
         r"(?:^|: ?|\()(?:[A-Za-z_][{WORD}]*\.)*(?:[A-Za-z]*Timeout(?:Error|Exception)|(?:Read|Write|Connect|Connection|Pool)Timeout)(?:$|[:(])",
         &[
-            ("TimeoutError: ", "timeout"),
-            ("httpx.ReadTimeout: The read did not end", "timeout"),
-            ("Error executing tool get: APITimeoutError(30)", "timeout"),
-            ("java.net.SocketTimeoutException: Read", "timeout"),
+            "TimeoutError: ",
+            "httpx.ReadTimeout: The read did not end",
+            "Error executing tool get: APITimeoutError(30)",
+            "java.net.SocketTimeoutException: Read",
         ],
         &[
             "the class TimeoutError is not registered",
@@ -215,15 +190,12 @@ pub(super) static CONDITIONS: [Form; 13] = [
         ],
         r"(?:{EDGE}connection (?:attempt )?(?:was |has been )?refused{EDGE}|{EDGE}(?:could not|couldn't|can't|unable to|failed to) connect (?:to (?:[{WORD}\[/]|the )|[:(])|{EDGE}(?:could not|couldn't|unable to|failed to) connect{STOP}|{EDGE}ECONNREFUSED{EDGE}|{EDGE}EHOSTUNREACH{EDGE}|{EDGE}ENETUNREACH{EDGE}|{EDGE}EAI_AGAIN{EDGE}|{EDGE}no route to host{EDGE}|{EDGE}(?:network|host|server|database) (?:is )?unreachable{EDGE}|{EDGE}temporary failure in name resolution{EDGE}|(?:^|: ?)(?:TypeError: )?fetch failed{STOP})",
         &[
-            ("[Errno 111] Connection refused", "no connection"),
-            (
-                "could not connect to server: is it running?",
-                "no connection",
-            ),
-            ("connect ECONNREFUSED 127.0.0.1:5432", "no connection"),
-            ("Can't connect to MySQL server on 'db'", "no connection"),
-            ("TypeError: fetch failed", "no connection"),
-            ("Temporary failure in name resolution", "no connection"),
+            "[Errno 111] Connection refused",
+            "could not connect to server: is it running?",
+            "connect ECONNREFUSED 127.0.0.1:5432",
+            "Can't connect to MySQL server on 'db'",
+            "TypeError: fetch failed",
+            "Temporary failure in name resolution",
         ],
         &[
             "could not connect node a with node b",
@@ -239,16 +211,10 @@ pub(super) static CONDITIONS: [Form; 13] = [
         &["connection", "hang up", "econnreset", "broken pipe"],
         r"(?:{EDGE}(?:connection|link) (?:was |has been |is |got )?(?:reset|lost|aborted|dropped|interrupted|broken|terminated|closed (?:unexpectedly|by (?:the )?(?:peer|server|remote|upstream|foreign host)))|{EDGE}closed the connection{EDGE}|{EDGE}lost (?:the )?connection{EDGE}|{EDGE}socket hang up{EDGE}|{EDGE}ECONNRESET{EDGE}|{EDGE}broken pipe{EDGE})",
         &[
-            ("read tcp: connection reset by peer", "connection lost"),
-            (
-                "server closed the connection unexpectedly",
-                "connection lost",
-            ),
-            ("socket hang up", "connection lost"),
-            (
-                "Lost connection to MySQL server during query",
-                "connection lost",
-            ),
+            "read tcp: connection reset by peer",
+            "server closed the connection unexpectedly",
+            "socket hang up",
+            "Lost connection to MySQL server during query",
         ],
         &[
             "the connection is closed, open one first",
@@ -263,13 +229,10 @@ pub(super) static CONDITIONS: [Form; 13] = [
         &["connect"],
         r"(?:^|: ?|\()(?:[A-Za-z_][{WORD}]*\.)*(?:[A-Za-z]*Connect(?:ion|or|ion(?:Refused|Reset|Aborted))?(?:Error|Exception))(?:$|[:(])",
         &[
-            ("ConnectionError: db down", "connection lost"),
-            ("httpx.ConnectError: All attempts failed", "connection lost"),
-            (
-                "Error calling tool 'get': redis.exceptions.ConnectionError: Error 111",
-                "connection lost",
-            ),
-            ("java.net.ConnectException: no", "connection lost"),
+            "ConnectionError: db down",
+            "httpx.ConnectError: All attempts failed",
+            "Error calling tool 'get': redis.exceptions.ConnectionError: Error 111",
+            "java.net.ConnectException: no",
         ],
         &[
             "the class ConnectionError is not registered",
@@ -290,11 +253,11 @@ pub(super) static CONDITIONS: [Form; 13] = [
         ],
         r"(?:{EDGE}(?:service|server|database|db|backend|api|upstream|system|cluster|model) (?:is |are )?(?:currently |temporarily |now |too )?(?:unavailable|overloaded|down|offline|busy|not responding)(?:{STOP}| for (?:scheduled |planned )?maintenance| right now| at the moment| due )|{EDGE}resource temporarily unavailable{STOP}|{EDGE}(?:service|server|database|backend|api|system) is (?:currently |temporarily )?not available{STOP})",
         &[
-            ("Service Unavailable", "unavailable"),
-            ("Error: the database is down", "unavailable"),
-            ("The server is currently overloaded.", "unavailable"),
-            ("Resource temporarily unavailable", "unavailable"),
-            ("The system is down for maintenance", "unavailable"),
+            "Service Unavailable",
+            "Error: the database is down",
+            "The server is currently overloaded.",
+            "Resource temporarily unavailable",
+            "The system is down for maintenance",
         ],
         &[
             "the product is currently unavailable",
@@ -318,12 +281,9 @@ pub(super) static CONDITIONS: [Form; 13] = [
         ],
         r"(?:{EDGE}deadlock (?:found|detected){EDGE}|{EDGE}database (?:[{WORD}]+ )?is locked{STOP}|{EDGE}could not serialize access{EDGE}|{EDGE}too many (?:connections|clients)(?: already)?{STOP})",
         &[
-            (
-                "sqlite3.OperationalError: database is locked",
-                "unavailable",
-            ),
-            ("ERROR: deadlock detected", "unavailable"),
-            ("FATAL: sorry, too many clients already", "unavailable"),
+            "sqlite3.OperationalError: database is locked",
+            "ERROR: deadlock detected",
+            "FATAL: sorry, too many clients already",
         ],
         &[
             "the account is locked",
@@ -339,9 +299,9 @@ pub(super) static CONDITIONS: [Form; 13] = [
         &["maintenance", "bad gateway", "internal server error"],
         r"(?:{EDGE}(?:service|server|database|api|system|site|platform|we) (?:is|are) (?:currently )?(?:under|undergoing|in|down for) (?:scheduled |planned )?maintenance(?: mode)?{STOP}|(?:^|{EDGE}error: ?)(?:bad gateway|internal server error){STOP})",
         &[
-            ("The site is under maintenance", "unavailable"),
-            ("Error: Bad Gateway", "unavailable"),
-            ("Internal Server Error", "unavailable"),
+            "The site is under maintenance",
+            "Error: Bad Gateway",
+            "Internal Server Error",
         ],
         &[
             "the machine needs maintenance",

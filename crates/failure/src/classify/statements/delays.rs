@@ -10,29 +10,17 @@ pub(super) static DELAYS: [Form; 6] = [
         &["retry", "re-try", "again"],
         r"{ASKED}(?:re-?try|try again|re-?try (?:it|(?:this|the|your) (?:same )?(?:request|call|operation))|(?:try|send|submit|repeat) (?:it|(?:this|the|your) (?:same )?(?:request|call|operation)) again|(?:call|ask) again) (?:in|after) ?:? ?(?:(?:about|approximately|at least|another) |~ ?)?(?P<delay>{TIME}){AFTER}",
         &[
-            ("retry in 5 seconds", "5000 ms"),
-            (
-                "An export is already running, retry in 5 seconds.",
-                "5000 ms",
-            ),
-            ("Please try again after 2 minutes", "120000 ms"),
-            (
-                "Rate limit reached for gpt-4. Please try again in 6m0s. Visit the page to learn more.",
-                "360000 ms",
-            ),
-            (
-                "Too many requests from this IP, please try again after 15 minutes",
-                "900000 ms",
-            ),
-            ("retry after 500 ms", "500 ms"),
-            ("You may retry the request in about one minute", "60000 ms"),
-            ("busy (retry in 1.5s)", "1500 ms"),
-            (
-                "Slow down and try your request again in 1 minute and 30 seconds!",
-                "90000 ms",
-            ),
-            ("Please ask again in 2 hours", "7200000 ms"),
-            ("retry in 2 s, then retry in 5 s", "5000 ms"),
+            "retry in 5 seconds => 5000 ms",
+            "An export is already running, retry in 5 seconds. => 5000 ms",
+            "Please try again after 2 minutes => 120000 ms",
+            "Rate limit reached for gpt-4. Please try again in 6m0s. Visit the page to learn more. => 360000 ms",
+            "Too many requests from this IP, please try again after 15 minutes => 900000 ms",
+            "retry after 500 ms => 500 ms",
+            "You may retry the request in about one minute => 60000 ms",
+            "busy (retry in 1.5s) => 1500 ms",
+            "Slow down and try your request again in 1 minute and 30 seconds! => 90000 ms",
+            "Please ask again in 2 hours => 7200000 ms",
+            "retry in 2 s, then retry in 5 s => 5000 ms",
         ],
         &[
             "retry policy was updated 5 seconds ago",
@@ -56,20 +44,11 @@ pub(super) static DELAYS: [Form; 6] = [
         &["retry", "re-try", "again"],
         r"{INVITED}(?:re-?try|try again|(?:try|send|submit|repeat) (?:it|(?:this|the|your) (?:same )?(?:request|call|operation)) again|(?:call|ask) again) (?P<later>later|shortly|soon|in {VAGUE}|after {VAGUE}){AFTER}",
         &[
-            (
-                "The record is locked by another process. Try again later.",
-                "30000 ms",
-            ),
-            (
-                "Another deployment is in progress. Try again in a minute.",
-                "60000 ms",
-            ),
-            ("Busy, please try again in a few minutes", "180000 ms"),
-            (
-                "The index is being rebuilt, please retry shortly",
-                "10000 ms",
-            ),
-            ("You can try again in an hour.", "3600000 ms"),
+            "The record is locked by another process. Try again later. => 30000 ms",
+            "Another deployment is in progress. Try again in a minute. => 60000 ms",
+            "Busy, please try again in a few minutes => 180000 ms",
+            "The index is being rebuilt, please retry shortly => 10000 ms",
+            "You can try again in an hour. => 3600000 ms",
         ],
         &[
             "Please correct the name and try again later",
@@ -86,11 +65,8 @@ pub(super) static DELAYS: [Form; 6] = [
         &["wait"],
         r"{INVITED}wait (?P<later>{VAGUE}) before (?:you )?(?:(?:try|trying|retry|retrying|sending|making|send|make)|(?:the|your) next){EDGE}",
         &[
-            (
-                "You have exceeded a secondary rate limit. Please wait a few minutes before you try again.",
-                "180000 ms",
-            ),
-            ("wait a moment before retrying", "10000 ms"),
+            "You have exceeded a secondary rate limit. Please wait a few minutes before you try again. => 180000 ms",
+            "wait a moment before retrying => 10000 ms",
         ],
         &[
             "we wait a few minutes before trying again",
@@ -104,8 +80,8 @@ pub(super) static DELAYS: [Form; 6] = [
         &["be retried", "be repeated", "be tried again"],
         r"{EDGE}(?:can|may|should) (?:safely )?be (?:retried|repeated|tried again) (?:in|after) (?:(?:about|at least) )?(?P<delay>{TIME}){AFTER}",
         &[
-            ("The request can be retried after 30 seconds.", "30000 ms"),
-            ("It should be repeated in 2 s", "2000 ms"),
+            "The request can be retried after 30 seconds. => 30000 ms",
+            "It should be repeated in 2 s => 2000 ms",
         ],
         &[
             "the job will be retried in 5 seconds",
@@ -119,12 +95,9 @@ pub(super) static DELAYS: [Form; 6] = [
         &["wait"],
         r"(?:^|[,:(\[–—-] ?|{EDGE}(?:please|must|should|then|and|(?:need|have) to) )wait (?:for )?(?:(?:about|at least|another) )?(?P<delay>{TIME}){AFTER}",
         &[
-            ("please wait 30s", "30000 ms"),
-            (
-                "Wait 10 seconds before you send the next message.",
-                "10000 ms",
-            ),
-            ("You have to wait for at least 5 minutes", "300000 ms"),
+            "please wait 30s => 30000 ms",
+            "Wait 10 seconds before you send the next message. => 10000 ms",
+            "You have to wait for at least 5 minutes => 300000 ms",
         ],
         &[
             "lock wait 30 s exceeded",
@@ -140,12 +113,9 @@ pub(super) static DELAYS: [Form; 6] = [
         &["available", "reset"],
         r"{EDGE}(?:expected available|available again|(?:limit|quota) (?:resets|will reset|will be reset)) in (?P<delay>{TIME}){AFTER}",
         &[
-            (
-                "Request was throttled. Expected available in 45 seconds.",
-                "45000 ms",
-            ),
-            ("The rate limit resets in 30 seconds", "30000 ms"),
-            ("This report is available again in 2 minutes.", "120000 ms"),
+            "Request was throttled. Expected available in 45 seconds. => 45000 ms",
+            "The rate limit resets in 30 seconds => 30000 ms",
+            "This report is available again in 2 minutes. => 120000 ms",
         ],
         &[
             "the connection was reset in 5 seconds",

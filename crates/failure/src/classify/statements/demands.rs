@@ -10,20 +10,14 @@ use super::form::{Form, Reading, bound, counted, unquoted};
 pub(super) static DEMANDS: [Form; 16] = [
     Form::new(
         "must not exceed",
-        Reading::Demand(at_most),
+        Reading::Demand(|it| within(None, bound(it, "number", true), it)),
         &["not", "can't"],
         r"{MEMBER}(?:(?:must|may|can|should) ?not|can't|mustn't) (?:exceed|be (?:greater|more|larger|higher|longer) than|be (?:above|over)|have more than) (?P<number>{NUMBER}){UNIT}{END}",
         &[
-            ("`limit` may not exceed 100", "/limit: at most 100"),
-            ("limit cannot exceed 1,000.", "/limit: at most 1000"),
-            (
-                "Bad request: the parameter limit must not be greater than 50 (got 80)",
-                "/limit: at most 50",
-            ),
-            (
-                "The name field must not be longer than 255 characters",
-                "/name: at most 255 characters",
-            ),
+            "`limit` may not exceed 100 => /limit: at most 100",
+            "limit cannot exceed 1,000. => /limit: at most 1000",
+            "Bad request: the parameter limit must not be greater than 50 (got 80) => /limit: at most 50",
+            "The name field must not be longer than 255 characters => /name: at most 255 characters",
         ],
         &[
             "limit may not exceed what your plan allows",
@@ -36,7 +30,7 @@ pub(super) static DEMANDS: [Form; 16] = [
     ),
     Form::new(
         "must be at most",
-        Reading::Demand(at_most),
+        Reading::Demand(|it| within(None, bound(it, "number", true), it)),
         &[
             "at most",
             "more than",
@@ -48,19 +42,10 @@ pub(super) static DEMANDS: [Form; 16] = [
         ],
         r"{MEMBER}(?:must|should|has to|can|may) (?:(?:be|have|contain) )?(?:at most|no more than|not more than|less than or equal to|a maximum of|up to|<=|≤) ?(?P<number>{NUMBER}){UNIT}{END}",
         &[
-            (
-                "name must be at most 255 characters",
-                "/name: at most 255 characters",
-            ),
-            (
-                "'limit' must be less than or equal to 100, not 500",
-                "/limit: at most 100",
-            ),
-            ("limit must be <= 100", "/limit: at most 100"),
-            (
-                "length of name must be at most 20",
-                "/name: at most 20 characters",
-            ),
+            "name must be at most 255 characters => /name: at most 255 characters",
+            "'limit' must be less than or equal to 100, not 500 => /limit: at most 100",
+            "limit must be <= 100 => /limit: at most 100",
+            "length of name must be at most 20 => /name: at most 20 characters",
         ],
         &[
             "name must be at most as long as status",
@@ -70,10 +55,10 @@ pub(super) static DEMANDS: [Form; 16] = [
     ),
     Form::new(
         "must be less than",
-        Reading::Demand(below),
+        Reading::Demand(|it| within(None, bound(it, "number", false), it)),
         &["than"],
         r"{MEMBER}(?:must|should|has to) be (?:less|smaller|lower|fewer|shorter) than (?P<number>{NUMBER}){UNIT}{END}",
-        &[("limit must be less than 100", "/limit: less than 100")],
+        &["limit must be less than 100 => /limit: less than 100"],
         &[
             "limit must be less than 100 of them",
             "limit must be less than the page",
@@ -81,16 +66,13 @@ pub(super) static DEMANDS: [Form; 16] = [
     ),
     Form::new(
         "must be at least",
-        Reading::Demand(at_least),
+        Reading::Demand(|it| within(bound(it, "number", true), None, it)),
         &["at least", "than", "minimum", ">=", "≥"],
         r"{MEMBER}(?:(?:must|should|has to) (?:(?:be|have|contain) )?(?:at least|no less than|not less than|greater than or equal to|a minimum of|>=|≥)|(?:must|may|can) ?not be (?:less|smaller|lower|shorter) than) ?(?P<number>{NUMBER}){UNIT}{END}",
         &[
-            ("page must be at least 1", "/page: at least 1"),
-            (
-                "`name` must have at least 3 characters",
-                "/name: at least 3 characters",
-            ),
-            ("age cannot be less than 18", "/age: at least 18"),
+            "page must be at least 1 => /page: at least 1",
+            "`name` must have at least 3 characters => /name: at least 3 characters",
+            "age cannot be less than 18 => /age: at least 18",
         ],
         &[
             "page must be at least as new as yours",
@@ -100,10 +82,10 @@ pub(super) static DEMANDS: [Form; 16] = [
     ),
     Form::new(
         "must be greater than",
-        Reading::Demand(above),
+        Reading::Demand(|it| within(bound(it, "number", false), None, it)),
         &["than"],
         r"{MEMBER}(?:must|should|has to) be (?:greater|more|larger|higher|longer) than (?P<number>{NUMBER}){UNIT}{END}",
-        &[("page must be greater than 0", "/page: greater than 0")],
+        &["page must be greater than 0 => /page: greater than 0"],
         &[
             "page must be greater than the last one",
             "page must be greater than 0 when status is open",
@@ -111,19 +93,13 @@ pub(super) static DEMANDS: [Form; 16] = [
     ),
     Form::new(
         "must be between",
-        Reading::Demand(between),
+        Reading::Demand(|it| within(bound(it, "least", true), bound(it, "most", true), it)),
         &["between", "range", "from"],
         r"{MEMBER}(?:must|should|has to) be (?:an? (?:integer|number|value) )?(?:between|in (?:the )?range(?: of)?|from) (?P<least>{NUMBER}) ?(?:and|to|-|–) ?(?P<most>{NUMBER}){UNIT}{END}",
         &[
-            ("limit must be between 1 and 100", "/limit: 1 to 100"),
-            (
-                "age must be an integer between 0 and 150, got 999",
-                "/age: 0 to 150",
-            ),
-            (
-                "`name` must be between 3 and 20 characters long",
-                "/name: 3 to 20 characters",
-            ),
+            "limit must be between 1 and 100 => /limit: 1 to 100",
+            "age must be an integer between 0 and 150, got 999 => /age: 0 to 150",
+            "`name` must be between 3 and 20 characters long => /name: 3 to 20 characters",
         ],
         &[
             "limit must be between the first and the last",
@@ -133,15 +109,12 @@ pub(super) static DEMANDS: [Form; 16] = [
     ),
     Form::new(
         "must be a number",
-        Reading::Demand(exactly),
+        Reading::Demand(|it| within(bound(it, "number", true), bound(it, "number", true), it)),
         &[" be ", "equal"],
         r"{MEMBER}must (?:be|equal) (?:exactly |equal to )?(?P<number>{NUMBER}){UNIT}{END}",
         &[
-            ("page must be 7", "/page: 7"),
-            (
-                "`name` must be exactly 5 characters long",
-                "/name: 5 characters",
-            ),
+            "page must be 7 => /page: 7",
+            "`name` must be exactly 5 characters long => /name: 5 characters",
         ],
         &[
             "page must be 1 of 5",
@@ -155,22 +128,10 @@ pub(super) static DEMANDS: [Form; 16] = [
         &["one of", "any of", "either"],
         r#"{MEMBER}(?:must|should|has to|can only) be (?:one of|any of|either)(?: the following(?: values)?)? ?:? ?[\[(]?(?P<values>(?:{VALUE}|{BARE})(?:(?: ?, ?(?:or |and )?| or | ?\| ?)(?:{VALUE}|{BARE}))+)[\])]?{END}"#,
         &[
-            (
-                "status must be one of open, closed, all",
-                "/status: one of open, closed, all",
-            ),
-            (
-                "status must be one of: `open`, `closed` or `all`.",
-                "/status: one of open, closed, all",
-            ),
-            (
-                "Invalid value: 'status' must be one of ['open', 'closed']",
-                "/status: one of open, closed",
-            ),
-            (
-                "status must be either 'open' or 'closed'",
-                "/status: one of open, closed",
-            ),
+            "status must be one of open, closed, all => /status: one of open, closed, all",
+            "status must be one of: `open`, `closed` or `all`. => /status: one of open, closed, all",
+            "Invalid value: 'status' must be one of ['open', 'closed'] => /status: one of open, closed",
+            "status must be either 'open' or 'closed' => /status: one of open, closed",
         ],
         &[
             "status must be one of your own",
@@ -184,10 +145,7 @@ pub(super) static DEMANDS: [Form; 16] = [
         Reading::Demand(one_of),
         &[" or "],
         r"{MEMBER}(?:must|should|has to|can only) be (?P<values>{VALUE}(?:(?: ?, ?(?:or )?| or ){VALUE})+){END}",
-        &[(
-            "status must be `open` or `closed`",
-            "/status: one of open, closed",
-        )],
+        &["status must be `open` or `closed` => /status: one of open, closed"],
         &[
             "name must be unique or empty",
             "status must be `open` or empty",
@@ -196,13 +154,13 @@ pub(super) static DEMANDS: [Form; 16] = [
     ),
     Form::new(
         "must be of a type",
-        Reading::Demand(of_type),
+        Reading::Demand(|it| JsonType::of_word(&it["type"]).map(Expectation::Type)),
         &[" be "],
         r"{MEMBER}(?:must|should|has to) be (?:an? |of type )?(?:valid )?(?P<type>{TYPE}){END}",
         &[
-            ("`age` must be an integer", "/age: integer"),
-            ("name should be a string, not null", "/name: string"),
-            ("age must be of type number.", "/age: number"),
+            "`age` must be an integer => /age: integer",
+            "name should be a string, not null => /name: string",
+            "age must be of type number. => /age: number",
         ],
         &[
             "age must be an integer multiple of 3",
@@ -212,15 +170,12 @@ pub(super) static DEMANDS: [Form; 16] = [
     ),
     Form::new(
         "must have a format",
-        Reading::Demand(of_format),
+        Reading::Demand(|it| Some(Expectation::Form(it["form"].to_owned()))),
         &[" be a"],
         r"{MEMBER}(?:must|should|has to) be an? (?P<form>(?:valid )?(?:UUID|e-?mail(?: address)?|URL|URI|ISO[ -]8601 (?:date(?:-?time)?|timestamp)|RFC[ -]3339 (?:date(?:-?time)?|timestamp))){END}",
         &[
-            (
-                "email must be a valid email address",
-                "/email: valid email address",
-            ),
-            ("`page` must be a UUID", "/page: UUID"),
+            "email must be a valid email address => /email: valid email address",
+            "`page` must be a UUID => /page: UUID",
         ],
         &[
             "email must be a valid email address of your company",
@@ -229,13 +184,13 @@ pub(super) static DEMANDS: [Form; 16] = [
     ),
     Form::new(
         "is required",
-        Reading::Demand(present),
+        Reading::Demand(|_| Some(Expectation::Present)),
         &["required", "missing", "mandatory", " be "],
         r"{MEMBER}(?:is (?:required|missing|mandatory)|must be (?:given|provided|present|specified|set)){END}",
         &[
-            ("name is required", "/name: a value"),
-            ("The name field is required.", "/name: a value"),
-            ("Validation failed: page must be provided", "/page: a value"),
+            "name is required => /name: a value",
+            "The name field is required. => /name: a value",
+            "Validation failed: page must be provided => /page: a value",
         ],
         &[
             "name is required reading",
@@ -246,15 +201,12 @@ pub(super) static DEMANDS: [Form; 16] = [
     ),
     Form::new(
         "must not be empty",
-        Reading::Demand(not_empty),
+        Reading::Demand(|_| Some(Expectation::NotEmpty)),
         &["empty", "blank"],
         r"{MEMBER}(?:(?:can|must|may) ?not|can't) be (?:empty|blank){END}",
         &[
-            ("name can't be blank", "/name: a value that is not empty"),
-            (
-                "`email` must not be empty",
-                "/email: a value that is not empty",
-            ),
+            "name can't be blank => /name: a value that is not empty",
+            "`email` must not be empty => /email: a value that is not empty",
         ],
         &[
             "name cannot be empty-handed",
@@ -264,12 +216,12 @@ pub(super) static DEMANDS: [Form; 16] = [
     ),
     Form::new(
         "missing member",
-        Reading::Demand(present),
+        Reading::Demand(|_| Some(Expectation::Present)),
         &["missing"],
         r"(?P<lead>^|[,:(\[–—-] ?)missing (?:the )?(?:required )?(?:(?:query|body|path|request|input) )?{NOUN} ?:? ?{NAME}{END}",
         &[
-            ("missing required field `name`", "/name: a value"),
-            ("Bad request: missing parameter: page", "/page: a value"),
+            "missing required field `name` => /name: a value",
+            "Bad request: missing parameter: page => /page: a value",
         ],
         &[
             "missing required field",
@@ -280,15 +232,12 @@ pub(super) static DEMANDS: [Form; 16] = [
     ),
     Form::new(
         "unknown member",
-        Reading::Demand(absent),
+        Reading::Demand(|_| Some(Expectation::Absent)),
         &["unknown", "unrecogni", "unexpected", "unsupported"],
         r"{CLAUSE}(?:unknown|unrecogni[sz]ed|unexpected|unsupported) (?:(?:query|body|path|request|input) )?(?:field|parameter|param|property|argument|member|attribute):? {NAME}{END}",
         &[
-            ("unknown field page", "/page: no such member"),
-            (
-                "Bad request: unrecognized query parameter: 'page'",
-                "/page: no such member",
-            ),
+            "unknown field page => /page: no such member",
+            "Bad request: unrecognized query parameter: 'page' => /page: no such member",
         ],
         &[
             "unknown field mood",
@@ -298,15 +247,12 @@ pub(super) static DEMANDS: [Form; 16] = [
     ),
     Form::new(
         "required member is missing",
-        Reading::Demand(present),
+        Reading::Demand(|_| Some(Expectation::Present)),
         &["required", "mandatory"],
         r"{CLAUSE}(?:the )?(?:required|mandatory) (?:(?:query|body|path|request|input) )?{NOUN} {NAME} (?:is|was) (?:missing|not (?:given|provided|present|set)){END}",
         &[
-            ("required parameter 'page' is missing", "/page: a value"),
-            (
-                "The required query parameter page was not provided.",
-                "/page: a value",
-            ),
+            "required parameter 'page' is missing => /page: a value",
+            "The required query parameter page was not provided. => /page: a value",
         ],
         &[
             "required parameter 'mood' is missing",
@@ -315,41 +261,16 @@ pub(super) static DEMANDS: [Form; 16] = [
     ),
 ];
 
-fn at_most(captures: &Captures<'_>) -> Option<Expectation> {
-    Some(within(None, bound(captures, "number", true), captures))
-}
-
-fn below(captures: &Captures<'_>) -> Option<Expectation> {
-    Some(within(None, bound(captures, "number", false), captures))
-}
-
-fn at_least(captures: &Captures<'_>) -> Option<Expectation> {
-    Some(within(bound(captures, "number", true), None, captures))
-}
-
-fn above(captures: &Captures<'_>) -> Option<Expectation> {
-    Some(within(bound(captures, "number", false), None, captures))
-}
-
-fn between(captures: &Captures<'_>) -> Option<Expectation> {
-    let (least, most) = (
-        bound(captures, "least", true),
-        bound(captures, "most", true),
-    );
-    Some(within(least, most, captures))
-}
-
-fn exactly(captures: &Captures<'_>) -> Option<Expectation> {
-    let number = bound(captures, "number", true);
-    Some(within(number.clone(), number, captures))
-}
-
-fn within(least: Option<Bound>, most: Option<Bound>, captures: &Captures<'_>) -> Expectation {
-    Expectation::Within {
+fn within(
+    least: Option<Bound>,
+    most: Option<Bound>,
+    captures: &Captures<'_>,
+) -> Option<Expectation> {
+    Some(Expectation::Within {
         least,
         most,
         counted: counted(captures),
-    }
+    })
 }
 
 fn one_of(captures: &Captures<'_>) -> Option<Expectation> {
@@ -365,27 +286,4 @@ fn one_of(captures: &Captures<'_>) -> Option<Expectation> {
     });
     let values: Vec<String> = values.collect();
     (!values.iter().any(String::is_empty)).then_some(Expectation::OneOf(values))
-}
-
-fn of_type(captures: &Captures<'_>) -> Option<Expectation> {
-    JsonType::of_word(&captures["type"]).map(Expectation::Type)
-}
-
-fn of_format(captures: &Captures<'_>) -> Option<Expectation> {
-    Some(Expectation::Form(captures["form"].to_owned()))
-}
-
-#[expect(clippy::unnecessary_wraps, reason = "one signature for all forms")]
-fn present(_: &Captures<'_>) -> Option<Expectation> {
-    Some(Expectation::Present)
-}
-
-#[expect(clippy::unnecessary_wraps, reason = "one signature for all forms")]
-fn absent(_: &Captures<'_>) -> Option<Expectation> {
-    Some(Expectation::Absent)
-}
-
-#[expect(clippy::unnecessary_wraps, reason = "one signature for all forms")]
-fn not_empty(_: &Captures<'_>) -> Option<Expectation> {
-    Some(Expectation::NotEmpty)
 }

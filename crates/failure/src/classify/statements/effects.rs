@@ -2,7 +2,7 @@
 
 use super::form::{Form, Reading};
 
-/// Every form of an effect. In the samples, `nothing` is an effect of none.
+/// Every form of an effect.
 pub(super) static EFFECTS: [Form; 8] = [
     Form::new(
         "nothing was changed",
@@ -10,16 +10,10 @@ pub(super) static EFFECTS: [Form; 8] = [
         &["nothing"],
         r"{CLAUSE}nothing (?:(?:was|has been|is) (?:changed|modified|written|saved|created|stored)|changed){END}",
         &[
-            ("nothing was changed", "nothing"),
-            (
-                "An export is already running, nothing was written, ask later",
-                "nothing",
-            ),
-            ("Conflict: nothing has been created", "nothing"),
-            (
-                "The order could not be created, nothing was saved.",
-                "nothing",
-            ),
+            "nothing was changed",
+            "An export is already running, nothing was written, ask later",
+            "Conflict: nothing has been created",
+            "The order could not be created, nothing was saved.",
         ],
         &[
             "nothing was written about this",
@@ -49,8 +43,8 @@ pub(super) static EFFECTS: [Form; 8] = [
         &["nothing"],
         r"{CLAUSE}nothing (?:(?:was|has been|is) (?:{DONE}|charged|sent|done|processed|booked|executed)|happened){END}",
         &[
-            ("The card was declined and nothing was charged.", "nothing"),
-            ("The mail server is down: nothing was sent", "nothing"),
+            "The card was declined and nothing was charged.",
+            "The mail server is down: nothing was sent",
         ],
         &[
             "nothing was sent about this",
@@ -65,8 +59,8 @@ pub(super) static EFFECTS: [Form; 8] = [
         &["no "],
         r"{CLAUSE}no (?:changes?|modifications?|side effects?) (?:was|were|has been|have been) (?:made|applied|saved|stored|committed){END}",
         &[
-            ("No changes were made.", "nothing"),
-            ("Conflict: no changes have been saved", "nothing"),
+            "No changes were made.",
+            "Conflict: no changes have been saved",
         ],
         &[
             "no changes were made to the plan in March",
@@ -87,8 +81,8 @@ pub(super) static EFFECTS: [Form; 8] = [
         &["no "],
         r"{CLAUSE}no (?:(?:data|records?|resources?|state) (?:was|were|has been|have been) {DONE}|(?:charge|payment) (?:was|has been) (?:made|taken|processed)){END}",
         &[
-            ("The import failed: no data was written", "nothing"),
-            ("Declined, no charge was made", "nothing"),
+            "The import failed: no data was written",
+            "Declined, no charge was made",
         ],
         &[
             "no data was sent",
@@ -103,8 +97,8 @@ pub(super) static EFFECTS: [Form; 8] = [
         &["not ", "wasn't"],
         r"{CLAUSE}(?:the|your|this) (?:request|call|operation) (?:was not|wasn't|has not been) (?:processed|executed|applied|performed|carried out|started|accepted){END}",
         &[
-            ("Your request was not processed.", "nothing"),
-            ("the operation wasn't started", "nothing"),
+            "Your request was not processed.",
+            "the operation wasn't started",
         ],
         &[
             "the previous request was not processed",
@@ -122,15 +116,9 @@ pub(super) static EFFECTS: [Form; 8] = [
         &["before"],
         r"{CLAUSE}(?:the|your|this) (?:request|call|operation) (?:was|has been|is) (?:rejected|refused|dropped|stopped) before (?:(?:it|anything) (?:was|could be) |being |any changes? (?:was|were) )?(?:processed|processing|executed|execution|started|begun|changed|written|saved|stored|created|done|made|applied){END}",
         &[
-            ("The request was rejected before processing.", "nothing"),
-            (
-                "Overloaded: your request was rejected before anything was written",
-                "nothing",
-            ),
-            (
-                "the call was refused before any changes were made",
-                "nothing",
-            ),
+            "The request was rejected before processing.",
+            "Overloaded: your request was rejected before anything was written",
+            "the call was refused before any changes were made",
         ],
         &[
             "the request was rejected before noon",
@@ -145,8 +133,8 @@ pub(super) static EFFECTS: [Form; 8] = [
         &["not ", "wasn't", "rolled back"],
         r"{CLAUSE}(?:(?:the|your|this) transaction (?:was not|wasn't|has not been) (?:processed|executed|applied|performed|carried out|started|accepted)|(?:the|your|this) (?:request|call|operation|transaction) (?:was|has been) rolled back){END}",
         &[
-            ("Deadlock found, the transaction was rolled back", "nothing"),
-            ("Your transaction was not processed.", "nothing"),
+            "Deadlock found, the transaction was rolled back",
+            "Your transaction was not processed.",
         ],
         &[
             "Unless the transaction was rolled back, call support",
@@ -160,11 +148,8 @@ pub(super) static EFFECTS: [Form; 8] = [
         &["rolled back", "undone", "reverted"],
         r"{CLAUSE}(?:all changes|everything) (?:was|were|has been|have been) (?:rolled back|undone|reverted){END}",
         &[
-            (
-                "The batch failed and all changes were rolled back.",
-                "nothing",
-            ),
-            ("everything was undone", "nothing"),
+            "The batch failed and all changes were rolled back.",
+            "everything was undone",
         ],
         &[
             "changes were rolled back for two items",

@@ -41,21 +41,22 @@ pub struct Bound {
     pub is_allowed: bool,
 }
 
-/// A JSON type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum JsonType {
-    /// An integer.
-    Integer,
-    /// A number.
-    Number,
-    /// A text.
-    String,
-    /// True or false.
-    Boolean,
-    /// A list.
-    Array,
-    /// An object.
-    Object,
+panpan_catalogue::words! {
+    /// A JSON type.
+    JsonType {
+        /// An integer.
+        Integer = "integer",
+        /// A number.
+        Number = "number",
+        /// A text.
+        String = "string",
+        /// True or false.
+        Boolean = "boolean",
+        /// A list.
+        Array = "array",
+        /// An object.
+        Object = "object",
+    }
 }
 
 impl JsonType {
@@ -221,14 +222,7 @@ impl fmt::Display for Expectation {
                 }
             }
             Expectation::OneOf(values) => write!(formatter, "one of {}", values.join(", ")),
-            Expectation::Type(kind) => formatter.write_str(match kind {
-                JsonType::Integer => "integer",
-                JsonType::Number => "number",
-                JsonType::String => "string",
-                JsonType::Boolean => "boolean",
-                JsonType::Array => "array",
-                JsonType::Object => "object",
-            }),
+            Expectation::Type(kind) => formatter.write_str(kind.word()),
             Expectation::Form(name) => formatter.write_str(name),
         }
     }

@@ -42,10 +42,11 @@ pub(super) enum Reading {
     Demand(fn(&Captures<'_>) -> Option<Expectation>),
 }
 
-/// Samples with what the form reads from them, and innocents: texts that look alike and mean something else.
+/// Samples, with what is read after an arrow unless the reading fixes it, and innocents: texts that look alike and
+/// mean something else.
 #[cfg_attr(not(test), expect(dead_code, reason = "only tests use it"))]
 pub(super) struct Proof {
-    pub(super) samples: &'static [(&'static str, &'static str)],
+    pub(super) samples: &'static [&'static str],
     pub(super) innocents: &'static [&'static str],
 }
 
@@ -56,7 +57,7 @@ impl Form {
         reading: Reading,
         keywords: &'static [&'static str],
         pattern: &'static str,
-        samples: &'static [(&'static str, &'static str)],
+        samples: &'static [&'static str],
         innocents: &'static [&'static str],
     ) -> Self {
         assert!(!samples.is_empty(), "a form needs a sample");

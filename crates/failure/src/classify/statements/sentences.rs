@@ -18,20 +18,23 @@ pub(super) struct Sentence {
 }
 
 static CONDITION: LazyLock<Regex> = LazyLock::new(|| {
-    let words = "if|unless|whether|when|whenever|until|once|in case|depending|otherwise";
-    Regex::new(&format!(r"(?i-u)\b(?:{words})\b")).expect("a fixed pattern compiles")
+    any_word("if|unless|whether|when|whenever|until|once|in case|depending|otherwise")
 });
 
 static HYPOTHESIS: LazyLock<Regex> = LazyLock::new(|| {
-    let words = "if|unless|whether|in case|depending|otherwise|make sure|ensure|avoid|to prevent";
-    Regex::new(&format!(r"(?i-u)\b(?:{words})\b")).expect("a fixed pattern compiles")
+    any_word("if|unless|whether|in case|depending|otherwise|make sure|ensure|avoid|to prevent")
 });
 
 static HEDGE: LazyLock<Regex> = LazyLock::new(|| {
-    let words = "might|may have|maybe|perhaps|possibly|probably|likely|either|but|however|although|though|\
-                 except|partially|partly|some|unclear|unsure|cannot tell|assume[ds]?|assuming|should have|yet";
-    Regex::new(&format!(r"(?i-u)\b(?:{words})\b")).expect("a fixed pattern compiles")
+    any_word(
+        "might|may have|maybe|perhaps|possibly|probably|likely|either|but|however|although|though|\
+                 except|partially|partly|some|unclear|unsure|cannot tell|assume[ds]?|assuming|should have|yet",
+    )
 });
+
+fn any_word(words: &str) -> Regex {
+    Regex::new(&format!(r"(?i-u)\b(?:{words})\b")).expect("a fixed pattern compiles")
+}
 
 /// Abbreviations whose full stop does not end a sentence.
 const ABBREVIATIONS: [&str; 8] = ["e.g", "i.e", "etc", "max", "min", "approx", "incl", "no"];
