@@ -1,4 +1,4 @@
-//! Batches of calls, the same for HTTP and JSON-RPC: the limit and the execution.
+//! Batches of calls, the same for all protocols: the limit and the execution.
 
 use futures_util::{Stream, StreamExt as _, stream};
 use panpan_failure::{Failure, codes};

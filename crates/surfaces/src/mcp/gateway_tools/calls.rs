@@ -1,19 +1,17 @@
 //! `call` and `batch`: calls by the names of operations.
 
-use futures_util::stream::{StreamExt, iter};
+use futures_util::StreamExt as _;
 use panpan_failure::dialect::agent_value;
 use rmcp::ErrorData;
 use rmcp::model::CallToolResult;
 use serde_json::{Map, Value, json};
 
+use crate::batch;
 use crate::mcp::arguments::Arguments;
 use crate::mcp::call::{DecodedCall, FinishedCall, INPUT_ARGUMENT, NamedBy};
 use crate::mcp::request::ActiveRequest;
 use crate::mcp::tool_index::ToolIndex;
 use crate::mcp::{KEY_ARGUMENT, key, tool_result};
-
-/// The number of concurrent calls of a batch.
-const BATCH_CONCURRENCY: usize = 8;
 
 /// Decodes a call from the arguments of `call` or from an item of `batch`.
 pub(super) fn decode(mut arguments: Arguments<'_>, meta: &Map<String, Value>) -> DecodedCall {
@@ -63,7 +61,7 @@ pub(super) fn decode_batch(
 }
 
 /// Makes the calls of a batch and returns their results in order.
-pub(super) async fn batch(
+pub(super) async fn call_batch(
     request: &ActiveRequest<'_>,
     index: &ToolIndex,
     calls: Vec<DecodedCall>,
@@ -75,8 +73,8 @@ pub(super) async fn batch(
             request.scope.perform(entry, call, None, None)
         })
         .collect();
-    let work = iter(each).buffered(BATCH_CONCURRENCY).map(result).collect();
-    let results: Vec<Value> = request.until_cancelled(work).await?;
+    let run = batch::run(request.server.gateway(), each);
+    let results: Vec<Value> = request.until_cancelled(run.map(result).collect()).await?;
     Ok(tool_result::success(json!({"results": results})))
 }
 

@@ -24,7 +24,7 @@ use super::{KEY_ARGUMENT, key, tool_result};
 use crate::gateway::Surface;
 use crate::options::CallOptions;
 use crate::search::{RESULTS, RESULTS_LIMIT};
-use calls::{batch, decode, decode_batch};
+use calls::{call_batch, decode, decode_batch};
 use discovery::{describe, find};
 
 /// The largest number of operations that are shown as one tool each.
@@ -142,7 +142,7 @@ impl GatewayTool {
                 if let Some(failure) = violations.failure() {
                     return Ok(self.refused(request, failure).into());
                 }
-                return batch(request, index, calls).await.map(Into::into);
+                return call_batch(request, index, calls).await.map(Into::into);
             }
         };
         let output = violations.failure().map_or(output, Err);

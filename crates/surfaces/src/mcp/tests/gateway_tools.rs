@@ -5,7 +5,9 @@ use panpan_contract::operation::KeyRule;
 use panpan_runtime::Registration;
 
 use super::http_client::{HttpClient, SCOPE};
+use super::support::gateway_within;
 use super::*;
+use crate::limits::Limits;
 use crate::mcp::{HttpSettings, TOOLS_LIMIT};
 
 /// `count` operations in `many`, and some that are restricted, internal or streaming.
@@ -279,9 +281,34 @@ async fn batch_returns_results_in_the_order_of_its_calls() {
 }
 
 #[tokio::test]
+async fn a_batch_does_not_exceed_the_concurrency_limit_of_its_caller() {
+    let slow = |_: Context, input: Arc<Value>| async move {
+        tokio::task::yield_now().await;
+        Ok::<_, Failure>(Value::clone(&input))
+    };
+    let limits = Limits {
+        calls_in_flight_per_caller: 1,
+        ..Limits::default()
+    };
+    let operations = Registry::builder().register(query("many/slow"), slow);
+    let settings = HttpSettings {
+        form: ToolForm::Search,
+        ..HttpSettings::default()
+    };
+    let http = HttpClient::to(gateway_within(limits, operations), settings).await;
+    let calls = vec![json!({"operation": "many/slow"}); 3];
+    let result = called(&http, "batch", json!({"calls": calls})).await;
+    let results = &result["structuredContent"]["results"];
+    assert_eq!(
+        results,
+        &Value::from(vec![json!({"result": "ok", "output": {}}); 3])
+    );
+}
+
+#[tokio::test]
 async fn the_number_of_calls_in_a_batch_is_limited() {
     let http = http(2, ToolForm::Search).await;
-    let limit = crate::limits::Limits::default().batch;
+    let limit = Limits::default().batch;
     let of = |count| vec![json!({"operation": "many/op1"}); count];
     for (count, taken) in [(0, false), (1, true), (limit, true), (limit + 1, false)] {
         let result = called(&http, "batch", json!({"calls": of(count)})).await;

@@ -22,12 +22,17 @@ use crate::mcp::{ToolForm, serve};
 
 /// A gateway in front of some operations.
 pub(super) fn gateway(operations: Builder) -> Gateway {
+    gateway_within(Limits::default(), operations)
+}
+
+/// A gateway with these limits.
+pub(super) fn gateway_within(limits: Limits, operations: Builder) -> Gateway {
     let clock = Arc::new(SystemClock);
     let store = Arc::new(MemoryStore::new(clock.clone()));
     let tokens = Tokens::new(store.clone(), clock.clone());
     let ports = TestPorts::around(store, clock).ports;
     let dispatcher = Dispatcher::new(operations.build().unwrap(), ports);
-    Gateway::new(dispatcher, tokens, Anonymous::Served, Limits::default())
+    Gateway::new(dispatcher, tokens, Anonymous::Served, limits)
 }
 
 /// The client end of a pipe to a server.
