@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use anyhow::Context;
 use futures_util::future::join_all;
+use panpan_mcp::names::DEFINITION_EXTENSION;
 use panpan_redact::Redactor;
 use panpan_runtime::system::SystemClock;
 use panpan_runtime::{Builder, Dispatcher, Ports, Registration, Registry, Settings};
 use panpan_surfaces::identity::Tokens;
-use panpan_upstream::mcp::{DEFINITION_EXTENSION, McpError, McpOperations, McpUpstream};
+use panpan_upstream::mcp::{McpError, McpOperations, McpUpstream};
 
 use crate::config::Config;
 use crate::log::warn;

@@ -4,12 +4,12 @@
 
 use std::sync::{Arc, Weak};
 
-use panpan_runtime::{BoxFuture, Listener};
-use panpan_surfaces::{
-    Caller, Elicitor, Freshness, Gateway, Library, LibraryFuture, Offer, Revision, ServerInfo,
-};
-use panpan_upstream::mcp::{McpAbout, McpCaller, McpChanges, McpFreshness, McpServers};
-use serde_json::{Map, Value};
+use panpan_failure::Failure;
+use panpan_mcp::library::{About, Changes, Freshness, List, Offer, Request};
+use panpan_runtime::{AskClient, BoxFuture, Listener};
+use panpan_surfaces::{Caller, Gateway, Library};
+use panpan_upstream::mcp::{McpCaller, McpServers};
+use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::backend::Backend;
@@ -20,166 +20,72 @@ pub(crate) fn attach(gateway: &Gateway, backend: &Backend) {
     if servers.is_empty() {
         return;
     }
-    let libraries = Arc::new(McpServers::new(servers.iter().cloned()));
-    libraries.refresh_capabilities();
+    let servers = Arc::new(McpServers::new(servers.iter().cloned()));
+    servers.refresh_offer();
     tokio::spawn(refresh_on_changes(
-        libraries.changes(),
-        Arc::downgrade(&libraries),
+        servers.changes(),
+        Arc::downgrade(&servers),
     ));
-    gateway.set_library(Arc::new(ServerLibrary { libraries }));
+    gateway.set_library(Arc::new(ServerLibrary(servers)));
 }
 
-/// Refreshes the lists of the servers whenever a server changes one or connects.
-async fn refresh_on_changes(mut changes: watch::Receiver<McpChanges>, libraries: Weak<McpServers>) {
+/// Refreshes the features of the servers whenever a server changes a list or connects.
+async fn refresh_on_changes(mut changes: watch::Receiver<Changes>, servers: Weak<McpServers>) {
     while changes.changed().await.is_ok() {
-        let Some(libraries) = libraries.upgrade() else {
+        let Some(servers) = servers.upgrade() else {
             return;
         };
-        libraries.refresh_capabilities();
-    }
-}
-
-/// Forwards changes to one caller, for as long as it listens.
-async fn forward_changes(
-    mut changes: watch::Receiver<McpChanges>,
-    revision: watch::Sender<Revision>,
-) {
-    loop {
-        tokio::select! {
-            changed = changes.changed() => if changed.is_err() { return },
-            () = revision.closed() => return,
-        }
-        let McpChanges {
-            resources, prompts, ..
-        } = *changes.borrow_and_update();
-        revision.send_replace(Revision { resources, prompts });
+        servers.refresh_offer();
     }
 }
 
 /// The resources, prompts and completions of all MCP servers. A caller sees those of the servers whose scopes it
 /// has.
 #[derive(Debug)]
-struct ServerLibrary {
-    libraries: Arc<McpServers>,
-}
+struct ServerLibrary(Arc<McpServers>);
 
 impl Library for ServerLibrary {
     fn offer(&self) -> Offer {
-        let offer = self.libraries.capabilities();
-        Offer {
-            resources: offer.resources,
-            prompts: offer.prompts,
-            completions: offer.completions,
-            logging: offer.logging,
-            subscriptions: offer.subscriptions,
-        }
+        self.0.offer()
     }
 
-    fn about(&self) -> Option<ServerInfo> {
-        let McpAbout {
-            server_info,
-            instructions,
-            capabilities,
-        } = self.libraries.about()?;
-        Some(ServerInfo {
-            server_info,
-            instructions,
-            capabilities,
-        })
+    fn about(&self) -> Option<About> {
+        self.0.about()
     }
 
-    fn freshness(&self, member: &str) -> Option<Freshness> {
-        let McpFreshness { ttl_ms, is_public } = self.libraries.freshness(member)?;
-        Some(Freshness { ttl_ms, is_public })
+    fn freshness(&self, list: List) -> Option<Freshness> {
+        self.0.freshness(list)
     }
 
-    fn revisions(&self, caller: &Caller) -> watch::Receiver<Revision> {
-        let (revision, receiver) = watch::channel(Revision::default());
-        let changes = self.libraries.changes_for(&caller.state_owner());
-        tokio::spawn(forward_changes(changes, revision));
-        receiver
-    }
-
-    fn resources<'a>(&'a self, caller: &'a Caller) -> LibraryFuture<'a, Vec<Value>> {
-        Box::pin(async { self.libraries.resources(&mcp_caller(caller)).await })
-    }
-
-    fn templates<'a>(&'a self, caller: &'a Caller) -> LibraryFuture<'a, Vec<Value>> {
-        Box::pin(async { self.libraries.templates(&mcp_caller(caller)).await })
-    }
-
-    fn read<'a>(
-        &'a self,
-        caller: &'a Caller,
-        uri: &'a str,
-        person: Elicitor,
-    ) -> LibraryFuture<'a, Value> {
-        Box::pin(async move {
-            let caller = McpCaller {
-                client: person,
-                ..mcp_caller(caller)
-            };
-            self.libraries.read(&caller, uri).await
-        })
-    }
-
-    fn prompts<'a>(&'a self, caller: &'a Caller) -> LibraryFuture<'a, Vec<Value>> {
-        Box::pin(async { self.libraries.prompts(&mcp_caller(caller)).await })
-    }
-
-    fn prompt<'a>(
-        &'a self,
-        caller: &'a Caller,
-        name: &'a str,
-        arguments: Map<String, Value>,
-        person: Elicitor,
-    ) -> LibraryFuture<'a, Value> {
-        Box::pin(async move {
-            let caller = McpCaller {
-                client: person,
-                ..mcp_caller(caller)
-            };
-            self.libraries.prompt(&caller, name, arguments).await
-        })
+    fn changes(&self, caller: &Caller) -> watch::Receiver<Changes> {
+        self.0.changes_for(&caller.state_owner())
     }
 
     fn attend(&self, caller: &Caller, client: &Arc<dyn Listener>) {
-        self.libraries.add_listener(&mcp_caller(caller), client);
-    }
-
-    fn set_level<'a>(&'a self, caller: &'a Caller, level: &'a str) -> LibraryFuture<'a, ()> {
-        Box::pin(async move { self.libraries.set_level(&mcp_caller(caller), level).await })
+        self.0.add_listener(&mcp_caller(caller, None), client);
     }
 
     fn roots_changed<'a>(&'a self, caller: &'a Caller) -> BoxFuture<'a, ()> {
         Box::pin(async move {
-            let caller = mcp_caller(caller);
-            self.libraries.notify_roots_changed(&caller).await;
+            let caller = mcp_caller(caller, None);
+            self.0.notify_roots_changed(&caller).await;
         })
     }
 
-    fn follow<'a>(
+    fn request<'a>(
         &'a self,
         caller: &'a Caller,
-        uri: &'a str,
-        wanted: bool,
-    ) -> LibraryFuture<'a, ()> {
-        Box::pin(async move {
-            self.libraries
-                .set_subscribed(&mcp_caller(caller), uri, wanted)
-                .await
-        })
-    }
-
-    fn complete<'a>(&'a self, caller: &'a Caller, params: Value) -> LibraryFuture<'a, Value> {
-        Box::pin(async move { self.libraries.complete(&mcp_caller(caller), params).await })
+        request: Request,
+        client: Option<Arc<dyn AskClient>>,
+    ) -> BoxFuture<'a, Result<Value, Failure>> {
+        Box::pin(async move { self.0.request(&mcp_caller(caller, client), request).await })
     }
 }
 
-fn mcp_caller(caller: &Caller) -> McpCaller<'_> {
+fn mcp_caller(caller: &Caller, client: Option<Arc<dyn AskClient>>) -> McpCaller<'_> {
     McpCaller {
         identity: caller.identity.as_deref(),
         owner: caller.state_owner(),
-        client: None,
+        client,
     }
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use futures_util::future::{BoxFuture, select_all};
-use panpan_upstream::mcp::{McpChanges, McpUpstream};
+use panpan_mcp::library::Changes;
+use panpan_upstream::mcp::McpUpstream;
 use tokio::sync::watch;
 
 use crate::backend::{Backend, ServerSet};
@@ -60,7 +61,7 @@ async fn reload_on_changes(mut signal: ReloadSignal, backend: Arc<Backend>, sour
 
 /// The changes of the tools of one server.
 struct ToolChanges {
-    changes: watch::Receiver<McpChanges>,
+    changes: watch::Receiver<Changes>,
     /// The number of changes at the last refresh.
     seen: u64,
 }

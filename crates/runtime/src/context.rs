@@ -26,7 +26,7 @@ use crate::registry::Operation;
 use crate::retry::OpenCircuit;
 use crate::trace::Trace;
 pub use questions::EXTENDED_ATTEMPT_LIMIT_MS;
-use questions::{Pauses, Relayed};
+use questions::Pauses;
 
 /// The call as its handler sees it. Clones refer to the same call.
 #[derive(Clone)]
@@ -292,7 +292,7 @@ impl Context {
             retry_seed: self.0.call.retry_seed,
             timeout_ms: Some(self.remaining_ms()),
             abort: Some(self.cancellation().clone()),
-            client: self.can_ask().then(|| Relayed::by(self)),
+            client: self.can_ask().then(|| Arc::new(self.clone()) as _),
             trace: self.trace(),
             slot: self.0.call.slot.clone(),
             ..CallRequest::from_wire(operation, input)

@@ -26,4 +26,4 @@ pub use panpan_runtime::CancellationToken;
 pub use caller::{Caller, Principal};
 pub use gateway::{Anonymous, Gateway, Surface};
 pub use items::Items;
-pub use library::{Elicitor, Freshness, Library, LibraryFuture, Offer, Revision, ServerInfo};
+pub use library::Library;

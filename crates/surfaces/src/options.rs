@@ -4,15 +4,9 @@
 
 use panpan_failure::pointer::joined;
 use panpan_failure::{Failure, Violation, codes};
+use panpan_mcp::names::{IDEMPOTENCY_META_KEY, SEED_META_KEY, TIMEOUT_META_KEY, TRACE_META_KEY};
 use panpan_runtime::{CallRequest, IdempotencyKey, Trace, shown};
 use serde_json::{Map, Value};
-
-/// The member of `_meta` that holds the idempotency key.
-pub const IDEMPOTENCY_META_KEY: &str = "dev.panpan/idempotency-key";
-/// The member of `_meta` that holds the retry seed.
-pub const SEED_META_KEY: &str = "dev.panpan/retry-seed";
-/// The member of `_meta` that holds the timeout of the caller, in milliseconds.
-pub(crate) const TIMEOUT_META_KEY: &str = "dev.panpan/timeout-ms";
 
 /// Call options, as the headers of a request state them.
 #[derive(Clone, Debug, Default)]
@@ -91,7 +85,7 @@ pub(crate) const IN_META: OptionNames = OptionNames {
     key: IDEMPOTENCY_META_KEY,
     seed: SEED_META_KEY,
     timeout: TIMEOUT_META_KEY,
-    trace: "traceparent",
+    trace: TRACE_META_KEY,
 };
 
 impl OptionNames {

@@ -12,12 +12,13 @@
 use std::process::ExitCode;
 
 use panpan_failure::Redacted;
+use panpan_mcp::library::{List, Request};
 use panpan_runtime::{CallRequest, Dispatcher, Registry, StateOwner};
 use panpan_store::memory_ports;
 use panpan_upstream::mcp::{
     McpAddress, McpCaller, McpCommand, McpSettings, McpTransport, McpUpstream,
 };
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 const MODULES: &str = "conformance/node_modules/@modelcontextprotocol";
 
@@ -132,7 +133,7 @@ async fn main() -> ExitCode {
     for url in urls {
         let server = at("web", McpTransport::Http(McpAddress::new(url)));
         match server
-            .list_prompts(&StateOwner::Anyone)
+            .list(List::Prompts, &StateOwner::Anyone)
             .await
             .unwrap()
             .len()
@@ -289,16 +290,22 @@ impl Checks {
                 }
             }
         }
-        let resources = server.list_resources(&StateOwner::Anyone).await.unwrap();
+        let resources = server
+            .list(List::Resources, &StateOwner::Anyone)
+            .await
+            .unwrap();
         self.same("files offers no resources", &json!(resources), &json!([]));
     }
 
     async fn everything(&mut self, server: &McpUpstream) {
         self.calls(server, EVERYTHING).await;
-        let resources = server.list_resources(&StateOwner::Anyone).await.unwrap();
+        let resources = server
+            .list(List::Resources, &StateOwner::Anyone)
+            .await
+            .unwrap();
         let uri = resources[0]["uri"].as_str().unwrap();
         let read = server
-            .read_resource(&McpCaller::default(), uri)
+            .request(&McpCaller::default(), Request::Read(uri.to_owned()))
             .await
             .unwrap();
         self.same(
@@ -307,7 +314,7 @@ impl Checks {
             &json!(uri),
         );
         let templates = server
-            .list_resource_templates(&StateOwner::Anyone)
+            .list(List::Templates, &StateOwner::Anyone)
             .await
             .unwrap();
         self.same(
@@ -316,7 +323,10 @@ impl Checks {
             &json!(false),
         );
         let read = server
-            .read_resource(&McpCaller::default(), "demo://resource/dynamic/text/1")
+            .request(
+                &McpCaller::default(),
+                Request::Read("demo://resource/dynamic/text/1".to_owned()),
+            )
             .await;
         let text = read.unwrap()["contents"][0]["text"].is_string();
         self.same(
@@ -324,7 +334,10 @@ impl Checks {
             &json!(text),
             &json!(true),
         );
-        let prompts = server.list_prompts(&StateOwner::Anyone).await.unwrap();
+        let prompts = server
+            .list(List::Prompts, &StateOwner::Anyone)
+            .await
+            .unwrap();
         self.same(
             "prompts are listed",
             &prompts[0]["name"],
@@ -332,7 +345,7 @@ impl Checks {
         );
         let arguments = json!({"city": "Bern"}).as_object().unwrap().clone();
         let prompt = server
-            .get_prompt(&McpCaller::default(), "args-prompt", arguments)
+            .request(&McpCaller::default(), prompt("args-prompt", arguments))
             .await
             .unwrap();
         let text = prompt["messages"][0]["content"]["text"].as_str();
@@ -342,11 +355,15 @@ impl Checks {
             "ref": {"type": "ref/prompt", "name": "completable-prompt"},
             "argument": {"name": "department", "value": "E"},
         });
-        let completed = server.complete(&StateOwner::Anyone, asked).await.unwrap();
+        let asked = Request::Complete(serde_json::from_value(asked).unwrap());
+        let completed = server.request(&McpCaller::default(), asked).await.unwrap();
         let values = &completed["completion"]["values"];
         self.same("an argument is completed", values, &json!(["Engineering"]));
         let error = server
-            .read_resource(&McpCaller::default(), "demo://resource/none")
+            .request(
+                &McpCaller::default(),
+                Request::Read("demo://resource/none".to_owned()),
+            )
             .await
             .unwrap_err();
         let failure = server.failure(error, jiff::Timestamp::now());
@@ -361,14 +378,17 @@ impl Checks {
     async fn fastmcp(&mut self, server: &McpUpstream) {
         self.calls(server, FASTMCP).await;
         let read = server
-            .read_resource(&McpCaller::default(), "note://today")
+            .request(
+                &McpCaller::default(),
+                Request::Read("note://today".to_owned()),
+            )
             .await
             .unwrap();
         let text = &read["contents"][0]["text"];
         self.same("a resource is read", text, &json!("Nothing happened."));
         let arguments = json!({"who": "Ada"}).as_object().unwrap().clone();
         let prompt = server
-            .get_prompt(&McpCaller::default(), "greet", arguments)
+            .request(&McpCaller::default(), prompt("greet", arguments))
             .await
             .unwrap();
         let text = &prompt["messages"][0]["content"]["text"];
@@ -380,6 +400,13 @@ impl Checks {
             0 => ExitCode::SUCCESS,
             _ => ExitCode::FAILURE,
         }
+    }
+}
+
+fn prompt(name: &str, arguments: Map<String, Value>) -> Request {
+    Request::Prompt {
+        name: name.to_owned(),
+        arguments,
     }
 }
 

@@ -3,7 +3,7 @@
 //! The timeout of an attempt pauses while a question is open, and starts over when the upstream shows progress.
 //! A timeout that the caller set is never extended.
 
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{MutexGuard, PoisonError};
 
 use futures_util::future::{Either, select};
 use jiff::Timestamp;
@@ -164,31 +164,21 @@ impl Drop for OpenQuestion<'_> {
     }
 }
 
-/// Relays the questions of a nested call through the call of the outer operation, so that its timeout pauses
-/// too.
-#[derive(Debug)]
-pub(super) struct Relayed(Context);
-
-impl Relayed {
-    pub(super) fn by(context: &Context) -> Arc<dyn AskClient> {
-        Arc::new(Self(context.clone()))
-    }
-}
-
-impl AskClient for Relayed {
+/// A nested call asks through the call of the outer operation, so that its timeout pauses too.
+impl AskClient for Context {
     fn question_kinds(&self) -> QuestionKinds {
-        self.0.question_kinds()
+        self.question_kinds()
     }
 
     fn declared(&self) -> Option<&Map<String, Value>> {
-        self.0.client_declares()
+        self.client_declares()
     }
 
     fn handles_url_required(&self) -> bool {
-        self.0.handles_url_required()
+        self.handles_url_required()
     }
 
     fn ask(&self, question: Question) -> BoxFuture<'_, Result<QuestionReply, AskError>> {
-        Box::pin(self.0.ask(question))
+        Box::pin(self.ask(question))
     }
 }

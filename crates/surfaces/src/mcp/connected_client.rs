@@ -7,6 +7,8 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use panpan_mcp::input::{UsableCapabilities, in_session, to_request};
+use panpan_mcp::names::ELICITATION_COMPLETE;
 use panpan_runtime::{
     AskClient, AskError, BoxFuture, Listener, Question, QuestionKinds, QuestionReply,
     ServiceNotification,
@@ -16,12 +18,12 @@ use rmcp::model::{
     CustomNotification, LoggingLevel, LoggingMessageNotificationParam,
     ResourceUpdatedNotificationParam, ServerNotification,
 };
-use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
+use rmcp::service::{Peer, PeerRequestOptions};
 use serde::Deserialize as _;
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 
-use super::input_requests::{UsableCapabilities, input_request, reply_in_result, server_request};
+use super::input_requests::reply_in;
 use super::progress::is_at_least;
 use crate::caller::Caller;
 use crate::gateway::Gateway;
@@ -31,9 +33,6 @@ pub(super) const NOTIFICATIONS_LIMIT: usize = 256;
 
 /// The number of resources that one client can subscribe to.
 pub(super) const SUBSCRIPTIONS_LIMIT: usize = 1_000;
-
-/// The notification that a URL elicitation is complete.
-const ELICITATION_COMPLETE: &str = "notifications/elicitation/complete";
 
 /// The timeout of an input request outside of a call.
 const INPUT_TIMEOUT: Duration = Duration::from_secs(60);
@@ -186,7 +185,7 @@ impl AskClient for ConnectedClient {
             if !client.kinds.includes(&question.kind) {
                 return Err(AskError::UnsupportedKind);
             }
-            let request = input_request(question).and_then(server_request);
+            let request = to_request(question).and_then(in_session);
             let request = request.ok_or(AskError::UnsupportedKind)?;
             let options = PeerRequestOptions::with_timeout(INPUT_TIMEOUT);
             let sent = session
@@ -194,12 +193,7 @@ impl AskClient for ConnectedClient {
                 .send_request_with_option(request, options)
                 .await;
             let handle = sent.map_err(|_| AskError::CallerLeft)?;
-            match handle.await_response().await {
-                Ok(result) => reply_in_result(result),
-                Err(ServiceError::McpError(_)) => Err(AskError::Unsupported),
-                Err(ServiceError::Timeout { .. }) => Err(AskError::TimedOut),
-                Err(_) => Err(AskError::CallerLeft),
-            }
+            reply_in(handle.await_response().await)
         })
     }
 }

@@ -10,17 +10,17 @@ use ::http::header::{ACCEPT, CONTENT_TYPE};
 use ::http::request::Parts;
 use ::http::{HeaderMap, HeaderName, Method, StatusCode};
 use axum::body::Bytes;
+use panpan_mcp::STATELESS;
+use panpan_mcp::input::UsableCapabilities;
 use rmcp::ErrorData;
-use rmcp::model::{
-    CallToolRequestMethod, ClientCapabilities, ConstString, Implementation, ProtocolVersion,
-};
+use rmcp::model::{CallToolRequestMethod, ClientCapabilities, ConstString, Implementation};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::call::RequestScope;
 use super::gateway_tools::GatewayTool;
-use super::input_requests::{InputQueue, UsableCapabilities};
+use super::input_requests::InputQueue;
 use super::interactive::{ClientChannel, InteractiveRequest};
 use super::server::Shared;
 use super::tool_result::WireVersion;
@@ -37,9 +37,6 @@ const CAPABILITIES_IN_META: &str = "io.modelcontextprotocol/clientCapabilities";
 const CLIENT_IN_META: &str = "io.modelcontextprotocol/clientInfo";
 const PROGRESS_IN_META: &str = "progressToken";
 const LOG_LEVEL_IN_META: &str = "io.modelcontextprotocol/logLevel";
-
-/// The only version without sessions.
-const STATELESS: ProtocolVersion = ProtocolVersion::V_2026_07_28;
 
 /// The longest number that is accepted as an id; ids in rmcp have 64 bits.
 const NUMBER_LENGTH_LIMIT: usize = 18;

@@ -3,18 +3,25 @@
 //! Without a `Library` these methods do not exist. A failure is a JSON-RPC error here: their
 //! results have no `isError`.
 
+use std::sync::Arc;
+
 use panpan_failure::dialect::{Dialect, Envelope};
 use panpan_failure::{Failure, Redacted, codes};
-use rmcp::ErrorData;
-use rmcp::model::{CacheScope, ErrorCode, PaginatedRequestParams, ReadResourceResult};
+use panpan_mcp::library::{List, Offer, Request};
+use rmcp::model::{ErrorCode, PaginatedRequestParams};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::connected_client::ConnectedClient;
+use super::interactive::{RequestIdentity, ServerResponse};
+use super::request::ActiveRequest;
+use super::resume::ResumeInput;
 use super::rpc_error;
 use super::server::Server;
 use crate::caller::Caller;
-use crate::library::{Freshness, Library, Offer};
+use crate::library::Library;
 
 impl Server {
     /// The capabilities beside tools.
@@ -41,10 +48,57 @@ impl Server {
         let client = client.ok_or_else(unsupported)?;
         Ok((self.library(caller)?, client))
     }
+
+    /// A list, as the result of its method.
+    pub(super) async fn list<T: DeserializeOwned>(
+        &self,
+        list: List,
+        page: Option<PaginatedRequestParams>,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<T, ErrorData> {
+        let caller = self.caller(context);
+        let library = self.library(caller)?;
+        refuse_cursor(page)?;
+        let items = library.request(caller, Request::List(list), None).await;
+        typed(items.map(|items| {
+            let mut result = json!({list.member(): items});
+            if let Some(fresh) = library.freshness(list) {
+                result["ttlMs"] = fresh.ttl_ms.into();
+                result["cacheScope"] = json!(fresh.scope());
+            }
+            result
+        }))
+    }
+
+    /// The response to `prompts/get` or `resources/read`; the upstream server may request input first.
+    pub(super) async fn fetch(
+        &self,
+        context: &RequestContext<RoleServer>,
+        resume: Option<ResumeInput>,
+        (method, target, input): (&'static str, String, Value),
+        request: Request,
+        as_result: impl FnOnce(Result<Value, Failure>) -> ServerResponse + Send + 'static,
+    ) -> ServerResponse {
+        let caller = self.caller(context);
+        self.library(caller)?;
+        let identity = RequestIdentity {
+            principal: caller.principal.clone(),
+            method: Some(method),
+            target,
+            input: Arc::new(input),
+        };
+        let (shared, caller) = (self.shared.clone(), caller.clone());
+        let fetch = async move |client| {
+            let library = shared.gateway.library().ok_or_else(no_library)?;
+            as_result(library.request(&caller, request, client).await)
+        };
+        let active = ActiveRequest::new(self, context, resume);
+        active.feature(identity, fetch).await
+    }
 }
 
 /// The error for a method that exists only with a library.
-pub(super) fn no_library() -> ErrorData {
+fn no_library() -> ErrorData {
     rpc_error::unknown_method("unknown method")
 }
 
@@ -57,30 +111,6 @@ pub(super) fn refuse_cursor(page: Option<PaginatedRequestParams>) -> Result<(), 
             "unknown cursor: the list has a single page",
         )),
         false => Ok(()),
-    }
-}
-
-/// A list as the result of its method, under this member.
-pub(super) fn list_result<T: DeserializeOwned>(
-    library: &dyn Library,
-    member: &'static str,
-    items: Result<Vec<Value>, Failure>,
-) -> Result<T, ErrorData> {
-    typed(items.map(|items| {
-        let mut result = json!({member: items});
-        if let Some(fresh) = library.freshness(member) {
-            result["ttlMs"] = fresh.ttl_ms.into();
-            result["cacheScope"] = json!(cache_scope(fresh));
-        }
-        result
-    }))
-}
-
-/// The `cacheScope` of a list.
-pub(super) fn cache_scope(fresh: Freshness) -> CacheScope {
-    match fresh.is_public {
-        true => CacheScope::Public,
-        false => CacheScope::Private,
     }
 }
 
@@ -97,14 +127,6 @@ pub(super) fn typed<T: DeserializeOwned>(result: Result<Value, Failure>) -> Resu
             .with_message("the upstream MCP server returned an unexpected result");
         failure_error(failure)
     })
-}
-
-/// The result of `resources/read`, or an error with the URI.
-pub(super) fn typed_resource(
-    uri: &str,
-    result: Result<Value, Failure>,
-) -> Result<ReadResourceResult, ErrorData> {
-    typed(result).map_err(|error| with_uri(uri, error))
 }
 
 /// Adds the URI to the error of a resource request.

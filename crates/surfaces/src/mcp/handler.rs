@@ -2,8 +2,10 @@
 
 use std::sync::{Arc, PoisonError};
 
+use panpan_mcp::input::UsableCapabilities;
+use panpan_mcp::library::{About, List, Request};
+use panpan_mcp::names::PANPAN_CAPABILITY;
 use panpan_runtime::Listener;
-
 use rmcp::model::{
     CallToolRequestMethod, CallToolRequestParams, CallToolResponse, CancelledNotificationParam,
     CompleteRequestParams, CompleteResult, ConstString, CustomRequest, CustomResult,
@@ -12,21 +14,16 @@ use rmcp::model::{
     InitializeResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
     ListToolsResult, PaginatedRequestParams, ReadResourceRequestMethod, ReadResourceRequestParams,
     ReadResourceResponse, ServerCapabilities, ServerConfig, ServerResult, SetLevelRequestParams,
-    SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
+    SubscribeRequestParams, SubscriptionFilter, TASKS_EXTENSION_ID, Tool, UnsubscribeRequestParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
-use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 
 use super::connected_client::{ConnectedClient, SUBSCRIPTIONS_LIMIT, Session};
-use super::features::{
-    cache_scope, failure_error, list_result, no_library, refuse_cursor, typed, typed_resource,
-    with_uri,
-};
-use super::input_requests::UsableCapabilities;
-use super::interactive::{self, RequestIdentity};
-use super::request::{ActiveRequest, is_stateless};
+use super::features::{failure_error, refuse_cursor, typed, with_uri};
+use super::interactive;
+use super::request::is_stateless;
 use super::resume::ResumeInput;
 use super::rpc_error;
 use super::server::{Server, truncated};
@@ -37,15 +34,9 @@ say what happened, error.actions what to do next, in order. Repeat the identical
 error.retryable is true, after error.retry_after_ms milliseconds if given; otherwise follow error.actions \
 first. error.effect says whether anything was changed before the failure.";
 
-/// The capability by which another panpan recognises this one, whatever its name.
-const PANPAN_CAPABILITY: &str = "dev.panpan";
-
-const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
-
 /// The experimental capabilities of the server that panpan stands for, plus panpan's own marker.
-fn experimental(upstream: &Value) -> ExperimentalCapabilities {
-    let declared = ExperimentalCapabilities::deserialize(&upstream["experimental"]);
-    let mut experimental = declared.unwrap_or_default();
+fn experimental(upstream: &mut ServerCapabilities) -> ExperimentalCapabilities {
+    let mut experimental = upstream.experimental.take().unwrap_or_default();
     let version = Map::from_iter([("version".to_owned(), env!("CARGO_PKG_VERSION").into())]);
     experimental.insert(PANPAN_CAPABILITY.to_owned(), version);
     experimental
@@ -53,18 +44,20 @@ fn experimental(upstream: &Value) -> ExperimentalCapabilities {
 
 /// The extensions of the server that panpan stands for. Additions to tools, results and resources
 /// pass through unchanged. Methods of an extension do not, so tasks are left out.
-fn extensions(upstream: &Value) -> Option<ExtensionCapabilities> {
-    let mut extensions = ExtensionCapabilities::deserialize(&upstream["extensions"]).ok()?;
-    extensions.remove(TASKS_EXTENSION);
+fn extensions(upstream: &mut ServerCapabilities) -> Option<ExtensionCapabilities> {
+    let mut extensions = upstream.extensions.take()?;
+    extensions.remove(TASKS_EXTENSION_ID);
     (!extensions.is_empty()).then_some(extensions)
 }
 
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
-        let panpan = Implementation::new("panpan", env!("CARGO_PKG_VERSION"));
         let about = self.gateway().library().and_then(|it| it.about());
-        let about = about.unwrap_or_default();
-        let server_info = serde_json::from_value(about.server_info).unwrap_or(panpan);
+        let mut about = about.unwrap_or_else(|| About {
+            server_info: Implementation::new("panpan", env!("CARGO_PKG_VERSION")),
+            instructions: None,
+            capabilities: ServerCapabilities::default(),
+        });
         let instructions = match about.instructions {
             Some(upstream) => format!("{upstream}\n\n{INSTRUCTIONS}"),
             None => INSTRUCTIONS.to_owned(),
@@ -72,28 +65,12 @@ impl ServerHandler for Server {
         let mut capabilities = ServerCapabilities::builder()
             .enable_tools()
             .enable_tool_list_changed()
-            .enable_resources()
-            .enable_resources_list_changed()
-            .enable_prompts()
-            .enable_prompts_list_changed()
-            .enable_completions()
-            .enable_experimental_with(experimental(&about.capabilities))
+            .enable_experimental_with(experimental(&mut about.capabilities))
             .build();
-        capabilities.extensions = extensions(&about.capabilities);
-        let features = self.offer();
-        capabilities.resources = capabilities.resources.filter(|_| features.resources);
-        capabilities.prompts = capabilities.prompts.filter(|_| features.prompts);
-        capabilities.completions = capabilities.completions.filter(|_| features.completions);
-        capabilities.logging = features.logging.then(Map::new);
-        if let Some(resources) = capabilities
-            .resources
-            .as_mut()
-            .filter(|_| features.subscriptions)
-        {
-            resources.subscribe = Some(true);
-        }
+        capabilities.extensions = extensions(&mut about.capabilities);
+        self.offer().declare(&mut capabilities);
         ServerConfig::new(capabilities)
-            .with_server_info(server_info)
+            .with_server_info(about.server_info)
             .with_instructions(instructions)
     }
 
@@ -148,8 +125,7 @@ impl ServerHandler for Server {
         }
         let caller = self.caller(&context);
         let library = self.library(caller)?;
-        let level = serde_json::to_value(request.level).unwrap_or_default();
-        let set = library.set_level(caller, level.as_str().unwrap_or_default());
+        let set = library.request(caller, Request::SetLevel(request.level), None);
         set.await.map_err(failure_error)?;
         *self.level.lock().unwrap_or_else(PoisonError::into_inner) = Some(request.level);
         Ok(())
@@ -167,8 +143,9 @@ impl ServerHandler for Server {
                 format!("limit of {SUBSCRIPTIONS_LIMIT} resource subscriptions per client reached");
             return Err(rpc_error::invalid_params(message));
         }
-        let subscribed = library.follow(caller, uri, true).await;
-        subscribed.map_err(|failure| {
+        let subscribe = Request::Subscribe(uri.clone());
+        let subscribed = library.request(caller, subscribe, None).await;
+        subscribed.map(drop).map_err(|failure| {
             client.unsubscribe(uri);
             with_uri(uri, failure_error(failure))
         })
@@ -182,8 +159,10 @@ impl ServerHandler for Server {
         let (caller, uri) = (self.caller(&context), &request.uri);
         let (library, client) = self.subscribing(caller)?;
         client.unsubscribe(uri);
-        let done = library.follow(caller, uri, false).await;
-        done.map_err(|failure| with_uri(uri, failure_error(failure)))
+        let unsubscribe = Request::Unsubscribe(uri.clone());
+        let done = library.request(caller, unsubscribe, None).await;
+        done.map(drop)
+            .map_err(|failure| with_uri(uri, failure_error(failure)))
     }
 
     fn accepted_subscription_filter(
@@ -224,9 +203,9 @@ impl ServerHandler for Server {
         let library = self.gateway().library();
         // Known only where all tools come from one server.
         let fresh = library.filter(|library| library.about().is_some());
-        if let Some(fresh) = fresh.and_then(|library| library.freshness("tools")) {
+        if let Some(fresh) = fresh.and_then(|library| library.freshness(List::Tools)) {
             listed.ttl_ms = Some(fresh.ttl_ms);
-            listed.cache_scope = Some(cache_scope(fresh));
+            listed.cache_scope = Some(fresh.scope());
         }
         Ok(listed)
     }
@@ -238,10 +217,7 @@ impl ServerHandler for Server {
         page: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        let caller = self.caller(&context);
-        let library = self.library(caller)?;
-        refuse_cursor(page)?;
-        list_result(library, "prompts", library.prompts(caller).await)
+        self.list(List::Prompts, page, &context).await
     }
 
     async fn get_prompt(
@@ -249,25 +225,15 @@ impl ServerHandler for Server {
         request: GetPromptRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let caller = self.caller(&context);
-        self.library(caller)?;
-        let responses = request.input_responses.map(Value::from_iter);
-        let resume = ResumeInput::new(request.request_state.map(Value::from), responses);
-        let active = ActiveRequest::new(self, &context, resume);
-        let arguments = request.arguments.unwrap_or_default();
-        let identity = RequestIdentity {
-            principal: caller.principal.clone(),
-            method: Some(GetPromptRequestMethod::VALUE),
-            target: request.name.clone(),
-            input: Arc::new(Value::Object(arguments.clone())),
-        };
-        let (shared, caller) = (self.shared.clone(), caller.clone());
-        let fetch = async move |asks| {
-            let library = shared.gateway.library().ok_or_else(no_library)?;
-            let prompt = library.prompt(&caller, &request.name, arguments, asks);
-            typed(prompt.await).map(ServerResult::GetPromptResult)
-        };
-        interactive::prompt(active.feature(identity, fetch).await?)
+        let resume = ResumeInput::of(request.request_state, request.input_responses);
+        let (name, arguments) = (request.name, request.arguments.unwrap_or_default());
+        let input = Value::Object(arguments.clone());
+        let of = (GetPromptRequestMethod::VALUE, name.clone(), input);
+        let request = Request::Prompt { name, arguments };
+        let fetched = self.fetch(&context, resume, of, request, |fetched| {
+            typed(fetched).map(ServerResult::GetPromptResult)
+        });
+        interactive::prompt(fetched.await?)
     }
 
     async fn list_resources(
@@ -275,10 +241,7 @@ impl ServerHandler for Server {
         page: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let caller = self.caller(&context);
-        let library = self.library(caller)?;
-        refuse_cursor(page)?;
-        list_result(library, "resources", library.resources(caller).await)
+        self.list(List::Resources, page, &context).await
     }
 
     async fn list_resource_templates(
@@ -286,11 +249,7 @@ impl ServerHandler for Server {
         page: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        let caller = self.caller(&context);
-        let library = self.library(caller)?;
-        refuse_cursor(page)?;
-        let templates = library.templates(caller).await;
-        list_result(library, "resourceTemplates", templates)
+        self.list(List::Templates, page, &context).await
     }
 
     async fn read_resource(
@@ -298,25 +257,15 @@ impl ServerHandler for Server {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let caller = self.caller(&context);
-        self.library(caller)?;
-        let responses = request.input_responses.map(Value::from_iter);
-        let resume = ResumeInput::new(request.request_state.map(Value::from), responses);
-        let active = ActiveRequest::new(self, &context, resume);
+        let resume = ResumeInput::of(request.request_state, request.input_responses);
         let uri = request.uri;
-        let identity = RequestIdentity {
-            principal: caller.principal.clone(),
-            method: Some(ReadResourceRequestMethod::VALUE),
-            target: uri.clone(),
-            input: Arc::default(),
-        };
-        let (shared, caller) = (self.shared.clone(), caller.clone());
-        let fetch = async move |asks| {
-            let library = shared.gateway.library().ok_or_else(no_library)?;
-            let read = library.read(&caller, &uri, asks).await;
-            typed_resource(&uri, read).map(ServerResult::ReadResourceResult)
-        };
-        interactive::resource(active.feature(identity, fetch).await?)
+        let of = (ReadResourceRequestMethod::VALUE, uri.clone(), Value::Null);
+        let request = Request::Read(uri.clone());
+        let fetched = self.fetch(&context, resume, of, request, move |fetched| {
+            let result = typed(fetched).map_err(|error| with_uri(&uri, error));
+            result.map(ServerResult::ReadResourceResult)
+        });
+        interactive::resource(fetched.await?)
     }
 
     async fn complete(
@@ -328,8 +277,8 @@ impl ServerHandler for Server {
         let library = self.library(caller)?;
         // The client's `_meta` is addressed to this server.
         request.meta = None;
-        let params = serde_json::to_value(request).unwrap_or_default();
-        typed(library.complete(caller, params).await)
+        let completed = library.request(caller, Request::Complete(request), None);
+        typed(completed.await)
     }
 
     /// rmcp calls this only to compare headers with the arguments that they repeat.
@@ -345,8 +294,7 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let input = Value::Object(request.arguments.unwrap_or_default());
-        let responses = request.input_responses.map(Value::from_iter);
-        let resume = ResumeInput::new(request.request_state.map(Value::from), responses);
+        let resume = ResumeInput::of(request.request_state, request.input_responses);
         // rmcp moves the future of a request several times; boxed, only its address moves.
         Box::pin(self.call(&request.name, input, resume, &context)).await
     }

@@ -10,62 +10,15 @@ use std::pin::Pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
-use panpan_runtime::{
-    AskClient, AskError, BoxFuture, Question, QuestionKind, QuestionKinds, QuestionReply,
-};
-use rmcp::model::{
-    ClientCapabilities, ClientResult, CreateMessageRequest, ElicitRequest, ElicitResult,
-    ElicitationAction, ElicitationCapability, InputRequest, ListRootsRequest, ServerRequest,
-};
-use serde::Deserialize as _;
-use serde_json::{Map, Value, json};
+use panpan_mcp::input::{UsableCapabilities, reply_in_session, to_reply, to_request};
+use panpan_runtime::{AskClient, AskError, BoxFuture, Question, QuestionKinds, QuestionReply};
+use rmcp::model::{ClientResult, InputRequest};
+use rmcp::service::ServiceError;
+use serde_json::{Map, Value};
 use tokio::sync::oneshot;
 
 /// The limit of queued input requests per call.
 pub(super) const QUEUE_LIMIT: usize = 8;
-
-/// The kinds of input that a client declares to support; `None` if there are none.
-pub(super) fn supported_kinds(client: &ClientCapabilities) -> Option<QuestionKinds> {
-    let mut kinds = QuestionKinds {
-        sampling: client.sampling.is_some(),
-        roots: client.roots.is_some(),
-        ..QuestionKinds::default()
-    };
-    if let Some(ElicitationCapability { form, url, .. }) = &client.elicitation {
-        // Older clients declare no modes and support forms.
-        kinds.form = form.is_some() || url.is_none();
-        kinds.url = url.is_some();
-    }
-    (kinds != QuestionKinds::default()).then_some(kinds)
-}
-
-/// The capabilities of a client that upstream servers can use.
-#[derive(Clone, Debug, Default)]
-pub(super) struct UsableCapabilities {
-    pub(super) kinds: QuestionKinds,
-    /// Its experimental capabilities and extensions.
-    pub(super) declared: Map<String, Value>,
-}
-
-impl UsableCapabilities {
-    /// The capabilities of a client; `None` if upstream servers can use none of them.
-    pub(super) fn of(client: &ClientCapabilities) -> Option<Self> {
-        let mut declared = Map::new();
-        for (name, value) in [
-            ("experimental", serde_json::to_value(&client.experimental)),
-            ("extensions", serde_json::to_value(&client.extensions)),
-        ] {
-            if let Ok(value @ Value::Object(_)) = value {
-                declared.insert(name.to_owned(), value);
-            }
-        }
-        let kinds = supported_kinds(client);
-        (kinds.is_some() || !declared.is_empty()).then(|| Self {
-            kinds: kinds.unwrap_or_default(),
-            declared,
-        })
-    }
-}
 
 /// The queued input requests of one call.
 #[derive(Debug)]
@@ -172,7 +125,7 @@ impl InputQueue {
             return Err(AskError::UnsupportedKind);
         }
         let name = question.name.clone();
-        let request = input_request(question).ok_or(AskError::UnsupportedKind)?;
+        let request = to_request(question).ok_or(AskError::UnsupportedKind)?;
         let mut state = self.state();
         if let Some(reason) = state.closed {
             return Err(reason);
@@ -188,7 +141,7 @@ impl InputQueue {
             reply,
         };
         // After an invalid response the client is asked again.
-        if let Some(reply) = given.and_then(|given| open.parse_reply(&given).ok()) {
+        if let Some(reply) = given.and_then(|given| to_reply(&open.request, &given).ok()) {
             open.end(Ok(reply));
             return Ok(receiver);
         }
@@ -230,118 +183,36 @@ impl OpenInput {
         let _ = self.reply.send(reply);
     }
 
-    /// Parses a member of `inputResponses`.
-    pub(super) fn parse_reply(&self, given: &Value) -> Result<QuestionReply, InvalidReply> {
-        match &self.request {
-            InputRequest::Elicitation(_) => {
-                let result = ElicitResult::deserialize(given);
-                let result =
-                    result.map_err(|_| InvalidReply::Not("the result of an elicitation"))?;
-                elicitation_reply(result).ok_or(InvalidReply::Content)
-            }
-            _ if given.is_object() => Ok(QuestionReply::Result(given.clone())),
-            _ => Err(InvalidReply::Not("an object")),
-        }
-    }
-
     /// Waits until the work no longer waits for the reply.
     pub(super) async fn abandoned(&mut self) {
         self.reply.closed().await;
     }
 }
 
-/// Why a response is invalid.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum InvalidReply {
-    /// It is not this.
-    Not(&'static str),
-    /// Its content is not an object.
-    Content,
-}
-
-/// The question as an input request of the protocol; `None` for a schema that elicitation does not
-/// allow.
-pub(super) fn input_request(Question { message, kind, .. }: Question) -> Option<InputRequest> {
-    let elicit = |params: Value| {
-        let params = serde_json::from_value(params).ok()?;
-        Some(InputRequest::Elicitation(ElicitRequest::new(params)))
-    };
-    match kind {
-        QuestionKind::Form { schema } => {
-            elicit(json!({"mode": "form", "message": message, "requestedSchema": schema}))
-        }
-        QuestionKind::Url { url, id } => {
-            elicit(json!({"mode": "url", "message": message, "url": url, "elicitationId": id}))
-        }
-        QuestionKind::Sampling { params } => {
-            let params = serde_json::from_value(params).ok()?;
-            Some(InputRequest::CreateMessage(CreateMessageRequest::new(
-                params,
-            )))
-        }
-        QuestionKind::Roots => Some(InputRequest::ListRoots(ListRootsRequest::default())),
-    }
-}
-
-/// The input request as a request to a client in a session.
-pub(super) fn server_request(request: InputRequest) -> Option<ServerRequest> {
-    Some(match request {
-        InputRequest::Elicitation(request) => ServerRequest::ElicitRequest(request),
-        InputRequest::CreateMessage(request) => ServerRequest::CreateMessageRequest(request),
-        InputRequest::ListRoots(request) => ServerRequest::ListRootsRequest(request),
-        _ => return None,
-    })
-}
-
 /// The reply in the response of a client in a session.
-pub(super) fn reply_in_result(result: ClientResult) -> Result<QuestionReply, AskError> {
-    let value = match result {
-        ClientResult::ElicitResult(result) => {
-            return elicitation_reply(result).ok_or(AskError::Unsupported);
-        }
-        ClientResult::CreateMessageResult(result) => serde_json::to_value(result),
-        ClientResult::ListRootsResult(result) => serde_json::to_value(result),
-        _ => return Err(AskError::Unsupported),
-    };
-    value
-        .map(QuestionReply::Result)
-        .map_err(|_| AskError::Unsupported)
-}
-
-/// The reply in an elicitation result; `None` if its content is not an object.
-fn elicitation_reply(result: ElicitResult) -> Option<QuestionReply> {
-    Some(match (result.action, result.content) {
-        (ElicitationAction::Accept, Some(Value::Object(values))) => QuestionReply::Accepted(values),
-        // The reply to a URL elicitation has no content.
-        (ElicitationAction::Accept, None) => QuestionReply::Accepted(Map::new()),
-        (ElicitationAction::Accept, Some(_)) => return None,
-        (ElicitationAction::Decline, _) => QuestionReply::Declined,
-        _ => QuestionReply::Cancelled,
-    })
+pub(super) fn reply_in(
+    response: Result<ClientResult, ServiceError>,
+) -> Result<QuestionReply, AskError> {
+    match response {
+        Ok(result) => reply_in_session(result),
+        Err(ServiceError::McpError(_)) => Err(AskError::Unsupported),
+        Err(ServiceError::Timeout { .. }) => Err(AskError::TimedOut),
+        Err(_) => Err(AskError::CallerLeft),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
+    use panpan_runtime::QuestionKind;
+    use serde_json::json;
+
     use super::*;
 
     fn queue_of(elicitation: Value) -> InputQueue {
         let client = serde_json::from_value(json!({"elicitation": elicitation})).unwrap();
         InputQueue::new(UsableCapabilities::of(&client).unwrap())
-    }
-
-    #[test]
-    fn client_extensions_are_kept_unchanged() {
-        let extensions = json!({"io.modelcontextprotocol/ui": {"mimeTypes": ["text/html"]}});
-        let client = serde_json::from_value(json!({"extensions": extensions})).unwrap();
-        let client = UsableCapabilities::of(&client).unwrap();
-        assert_eq!(client.kinds, QuestionKinds::default());
-        assert_eq!(
-            Value::Object(client.declared),
-            json!({"extensions": extensions})
-        );
-        assert!(UsableCapabilities::of(&ClientCapabilities::default()).is_none());
     }
 
     fn form(schema: Value) -> Question {
@@ -393,14 +264,6 @@ mod tests {
             let queued = queue.push(question).map(drop);
             assert_eq!(queued, expected, "{client}");
         }
-        assert_eq!(supported_kinds(&ClientCapabilities::default()), None);
-        let client = serde_json::from_value(json!({"sampling": {}, "roots": {}})).unwrap();
-        let both = QuestionKinds {
-            sampling: true,
-            roots: true,
-            ..QuestionKinds::default()
-        };
-        assert_eq!(supported_kinds(&client), Some(both));
     }
 
     #[test]

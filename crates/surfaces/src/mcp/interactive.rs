@@ -8,17 +8,18 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use futures_util::future::{Either, join_all, select};
+use panpan_mcp::input::in_session;
 use panpan_runtime::{AskError, BoxFuture, CancellationToken, IdempotencyKey, ReportProgress};
 use rmcp::model::{
     CallToolResponse, CancelledNotificationParam, GetPromptResponse, ReadResourceResponse,
     ServerResult,
 };
-use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
+use rmcp::service::{Peer, PeerRequestOptions};
 use rmcp::{ErrorData, RoleServer};
 use serde_json::{Map, Value};
 
 use super::call::{CancelTokens, DecodedCall, RequestScope, generated_key};
-use super::input_requests::{Event, InputQueue, OpenInput, reply_in_result, server_request};
+use super::input_requests::{Event, InputQueue, OpenInput, reply_in};
 use super::parked::ParkedCalls;
 use super::progress::Reporter;
 use super::rpc_error;
@@ -240,7 +241,7 @@ async fn send_input_request(
     stopping: &CancellationToken,
     ended: &CancellationToken,
 ) {
-    let Some(request) = server_request(open.request.clone()) else {
+    let Some(request) = in_session(open.request.clone()) else {
         return open.end(Err(AskError::UnsupportedKind));
     };
     let options = PeerRequestOptions::no_options();
@@ -249,11 +250,7 @@ async fn send_input_request(
     };
     let id = handle.id.clone();
     let reason = tokio::select! {
-        response = handle.await_response() => return open.end(match response {
-            Ok(result) => reply_in_result(result),
-            Err(ServiceError::McpError(_)) => Err(AskError::Unsupported),
-            Err(_) => Err(AskError::CallerLeft),
-        }),
+        response = handle.await_response() => return open.end(reply_in(response)),
         () = open.abandoned() => AskError::CallerLeft,
         () = ended.cancelled() => AskError::CallerLeft,
         () = stopping.cancelled() => AskError::Stopping,

@@ -5,13 +5,9 @@
 
 use panpan_contract::operation::{KEY_ARGUMENT_EXTENSION, OperationSpec, OperationType};
 use panpan_failure::{Failure, Violation, codes};
+use panpan_mcp::names::{IDEMPOTENCY_META_KEY, KEY_ARGUMENT};
 use panpan_runtime::{IdempotencyKey, KEY_LENGTH_LIMIT, shown};
 use serde_json::{Map, Value, json};
-
-pub use crate::options::{IDEMPOTENCY_META_KEY, SEED_META_KEY};
-
-/// The argument that carries the idempotency key.
-pub const KEY_ARGUMENT: &str = "idempotency_key";
 
 /// The description of the argument, read by models.
 pub(super) const ARGUMENT_DESCRIPTION: &str = "A unique name for this piece of work. A repeated call with the \

@@ -5,6 +5,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use panpan_mcp::library::{Changes, Request};
 use panpan_runtime::{CancellationToken, Listener};
 use rmcp::RoleServer;
 use rmcp::service::{Peer, ServiceError, SubscriptionContext, SubscriptionSendError};
@@ -14,7 +15,6 @@ use tokio_util::sync::DropGuard;
 use super::connected_client::{ConnectedClient, Notification};
 use crate::caller::Caller;
 use crate::gateway::Gateway;
-use crate::library::Revision;
 
 /// Which changes one client has been notified of.
 #[derive(Debug, Default)]
@@ -29,8 +29,8 @@ pub(super) struct ListChanges {
 #[derive(Debug)]
 struct Watch {
     tools: watch::Receiver<()>,
-    /// With the revision that the client has seen.
-    library: Option<(watch::Receiver<Revision>, Revision)>,
+    /// With the changes that the client has seen.
+    library: Option<(watch::Receiver<Changes>, Changes)>,
 }
 
 /// The lists that have changed.
@@ -52,9 +52,9 @@ impl Watch {
     /// Adds resources and prompts, which depend on the caller.
     fn for_caller(mut self, gateway: &Gateway, caller: &Caller) -> Self {
         self.library = gateway.library().map(|library| {
-            let mut revisions = library.revisions(caller);
-            let seen = *revisions.borrow_and_update();
-            (revisions, seen)
+            let mut changes = library.changes(caller);
+            let seen = *changes.borrow_and_update();
+            (changes, seen)
         });
         self
     }
@@ -63,9 +63,9 @@ impl Watch {
     async fn changed(&mut self) -> Option<Changed> {
         let Self { tools, library } = self;
         let features = async {
-            let (revisions, seen) = library.as_mut()?;
-            revisions.changed().await.ok()?;
-            let before = std::mem::replace(seen, *revisions.borrow_and_update());
+            let (changes, seen) = library.as_mut()?;
+            changes.changed().await.ok()?;
+            let before = std::mem::replace(seen, *changes.borrow_and_update());
             Some(Changed {
                 tools: false,
                 resources: before.resources != seen.resources,
@@ -162,7 +162,7 @@ async fn subscribe_all(gateway: &Gateway, caller: &Caller, client: &Arc<Connecte
     library.attend(caller, &listener);
     for uri in client.uris() {
         // The client gets no updates of a resource that cannot be subscribed to.
-        if let Err(failure) = library.follow(caller, &uri, true).await {
+        if let Err(failure) = library.request(caller, Request::Subscribe(uri), None).await {
             tracing::debug!(%failure, "cannot subscribe to a resource");
         }
     }

@@ -20,8 +20,6 @@ pub(super) enum Parsed {
 
 /// Parses a line.
 pub(super) fn parse_message(line: &[u8]) -> Parsed {
-    let line = line.trim_ascii();
-    let line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
     if line.is_empty() {
         return Parsed::Ignored;
     }
@@ -41,8 +39,6 @@ fn message_in(value: Value) -> Parsed {
         Err(_) => Parsed::Invalid(not_a_message(id)),
     }
 }
-
-const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// Text that is not JSON, or that has duplicate members.
 pub(super) struct InvalidJson {

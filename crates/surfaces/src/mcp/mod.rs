@@ -11,7 +11,6 @@
 mod arguments;
 mod call;
 mod connected_client;
-mod content;
 mod fast_path;
 mod features;
 mod gateway_tools;
@@ -50,15 +49,12 @@ use crate::gateway::Gateway;
 use server::{Server, Shared};
 use stdio::StdioTransport;
 
-pub use content::CONTENT_MARK;
 pub use gateway_tools::TOOLS_LIMIT;
 pub use http::{HttpSettings, McpHttpService, http_service};
-pub use key::{IDEMPOTENCY_META_KEY, KEY_ARGUMENT, SEED_META_KEY};
 pub use parked::{PARKED_FOR, PARKED_LIMIT, PARKED_PER_CALLER_LIMIT};
-pub use tool::{DESCRIBED_CODES_LIMIT, ERRORS_META_KEY, NAME_EXTENSION};
+pub use tool::DESCRIBED_CODES_LIMIT;
 pub use tool_index::tool_list;
 pub use tool_name::{TOOL_NAME_LENGTH_LIMIT, tool_name};
-pub use tool_result::IDEMPOTENCY_RESULT_META_KEY;
 
 /// How operations are shown as tools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

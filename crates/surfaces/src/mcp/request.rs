@@ -8,15 +8,17 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use panpan_failure::Failure;
+use panpan_mcp::STATELESS;
+use panpan_mcp::input::{UsableCapabilities, supported_kinds};
 use panpan_runtime::{AskClient, CallRequest};
-use rmcp::model::{CallToolResponse, ProtocolVersion, ServerResult};
+use rmcp::model::{CallToolResponse, ServerResult};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::{Value, json};
 
 use super::call::{DecodedCall, NamedBy, RequestScope};
 use super::features;
-use super::input_requests::{InputQueue, UsableCapabilities, supported_kinds};
+use super::input_requests::InputQueue;
 use super::interactive::{
     self, ClientChannel, InteractiveRequest, RequestIdentity, ServerResponse,
 };
@@ -293,9 +295,8 @@ fn wire_version(context: &RequestContext<RoleServer>) -> WireVersion {
         true => WireVersion::Stateless,
         false => {
             let client = context.client_capabilities();
-            let kinds = client.as_ref().and_then(supported_kinds);
             WireVersion::WithSessions {
-                url_elicitation: kinds.is_some_and(|kinds| kinds.url),
+                url_elicitation: client.is_some_and(|it| supported_kinds(&it).url),
             }
         }
     }
@@ -304,5 +305,5 @@ fn wire_version(context: &RequestContext<RoleServer>) -> WireVersion {
 /// Whether a request uses the stateless version of the protocol.
 pub(super) fn is_stateless(context: &RequestContext<RoleServer>) -> bool {
     let version = context.protocol_version();
-    version.is_some_and(|it| it.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
+    version.is_some_and(|it| it.as_str() >= STATELESS.as_str())
 }

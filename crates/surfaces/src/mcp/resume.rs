@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 
 use panpan_failure::pointer::joined;
 use panpan_failure::{Effect, Failure, Violation, codes};
+use panpan_mcp::input::{InvalidReply, to_reply};
 use panpan_runtime::QuestionReply;
+use rmcp::model::InputResponses;
 use serde_json::{Map, Value};
 
-use super::input_requests::{InvalidReply, OpenInput};
+use super::input_requests::OpenInput;
 
 const STATE: &str = "/requestState";
 const RESPONSES: &str = "/inputResponses";
@@ -33,6 +35,11 @@ impl ResumeInput {
     pub(super) fn new(state: Option<Value>, responses: Option<Value>) -> Option<Self> {
         let [state, responses] = [state, responses].map(|it| it.filter(|it| !it.is_null()));
         (state.is_some() || responses.is_some()).then_some(Self { state, responses })
+    }
+
+    /// The members of a request that rmcp parsed.
+    pub(super) fn of(state: Option<String>, responses: Option<InputResponses>) -> Option<Self> {
+        Self::new(state.map(Value::from), responses.map(Value::from_iter))
     }
 
     /// Whether it resumes a parked call. Without a state, the request starts a new call.
@@ -73,7 +80,7 @@ impl ResumeInput {
             .iter()
             .filter_map(|(name, open)| Some((name, open, responses.get(name)?)));
         let replies = given.map(|(name, open, given)| {
-            let reply = open.parse_reply(given).map_err(|invalid| {
+            let reply = to_reply(&open.request, given).map_err(|invalid| {
                 let pointer = joined(RESPONSES, name);
                 match invalid {
                     InvalidReply::Not(expected) => {

@@ -5,23 +5,15 @@ use std::sync::Arc;
 use panpan_contract::operation::{OperationSpec, OperationType};
 use panpan_contract::undeclared;
 use panpan_failure::ErrorDefinition;
+use panpan_mcp::names::{DEFINITION_EXTENSION, ERRORS_META_KEY, NAME_EXTENSION};
+use panpan_mcp::output;
 use rmcp::model::{MetaObject, Tool, ToolAnnotations};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::gateway_tools::GatewayTool;
 use super::tool_name::{is_free_name, tool_name};
-use super::{content, key, schema_root};
-
-/// The key in a tool's `_meta` that carries the declared failures.
-pub const ERRORS_META_KEY: &str = "dev.panpan/errors";
-
-/// The extension of an operation that requests a name for its tool. The name must not contain `__`,
-/// which stands for a slash in derived names, nor be `search`, `schema`, `call` or `batch`.
-pub const NAME_EXTENSION: &str = "x-mcp-tool-name";
-
-/// The extension of an operation with the definition of its tool by the upstream MCP server.
-const DEFINITION_EXTENSION: &str = "x-mcp-definition";
+use super::{key, schema_root};
 
 /// The longest tool name that is taken over from an upstream server.
 const SERVER_NAME_LENGTH_LIMIT: usize = 128;
@@ -96,8 +88,8 @@ fn member<T: DeserializeOwned>(definition: &Value, name: &str) -> Option<T> {
 
 /// The output schema, if it describes an object: it promises structured content, which must be one.
 fn output_schema(schema: &Value) -> Option<Arc<Map<String, Value>>> {
-    if content::is_declared(schema) {
-        return content::structured_schema(schema);
+    if output::is_content(schema) {
+        return output::structured_schema(schema).cloned().map(Arc::new);
     }
     let members = schema_root::resolved(schema.as_object()?);
     let is_object = members.get("type").and_then(Value::as_str) == Some("object");

@@ -8,12 +8,13 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, PoisonError, RwLock, Weak};
 
 use panpan_contract::operation::{KeyRule, OperationSpec, OperationType, Visibility};
+use panpan_mcp::output;
 use panpan_runtime::{Operation, Registry};
 use rmcp::model::Tool;
 use serde_json::Value;
 
 use super::tool_name::tool_name;
-use super::{content, key, tool};
+use super::{key, tool};
 use crate::search::SearchEntry;
 
 /// The result of `tools/list` for these operations, with one tool per operation. Internal
@@ -169,7 +170,7 @@ impl Entry {
             changes,
             gets_key: changes && spec.idempotency.key == KeyRule::Optional,
             takes_key: key::takes_argument(spec),
-            returns_content: content::is_declared(&spec.output_schema),
+            returns_content: output::is_content(&spec.output_schema),
             has_headers: schema.contains("\"x-mcp-header\""),
             words: SearchEntry::of(spec),
         }
@@ -196,6 +197,8 @@ fn make_names_unique(entries: &mut [Entry]) {
 
 #[cfg(test)]
 mod tests {
+    use panpan_mcp::names::NAME_EXTENSION;
+
     use super::*;
 
     fn registry(names: &[&str]) -> Arc<Registry> {
@@ -283,7 +286,7 @@ mod tests {
     fn of_two_operations_that_request_the_same_name_the_first_gets_it() {
         let mut entries = ["a/b", "a/c"].map(|name| {
             let mut spec = OperationSpec::new(name.parse().unwrap(), OperationType::Query);
-            let inserted = spec.extensions.insert(tool::NAME_EXTENSION, "read".into());
+            let inserted = spec.extensions.insert(NAME_EXTENSION, "read".into());
             inserted.unwrap();
             Entry::new(&spec)
         });
@@ -301,7 +304,7 @@ mod tests {
             let mut spec = OperationSpec::new(name.parse().unwrap(), OperationType::Query);
             let inserted = spec
                 .extensions
-                .insert(tool::NAME_EXTENSION, derived.as_str().into());
+                .insert(NAME_EXTENSION, derived.as_str().into());
             inserted.unwrap();
             Entry::new(&spec)
         };

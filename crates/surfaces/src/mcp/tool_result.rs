@@ -5,18 +5,17 @@
 use panpan_contract::undeclared;
 use panpan_failure::Redacted;
 use panpan_failure::dialect::{MCP_META_KEY, agent_view};
+use panpan_mcp::names::{
+    CAPABILITY_MISSING, IDEMPOTENCY_RESULT_META_KEY, URL_ELICITATION_REQUIRED,
+};
+use panpan_mcp::{extras, output};
 use panpan_runtime::{Answer, IdempotencyKey};
 use rmcp::ErrorData;
 use rmcp::model::{CallToolResult, ContentBlock, ErrorCode, MetaObject};
-use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 
+use super::features;
 use super::tool_index::{Entry, ToolIndex};
-use super::{content, features};
-
-/// The key in a result's `_meta` that says whether and until when the same key returns the same
-/// outcome.
-pub const IDEMPOTENCY_RESULT_META_KEY: &str = "dev.panpan/idempotency";
 
 /// The protocol version of a client, as far as responses differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,9 +31,7 @@ pub(super) enum WireVersion {
 
 impl WireVersion {
     /// Whether this version defines an error code of an upstream server that clients act on.
-    fn defines(self, code: i64) -> bool {
-        const CAPABILITY_MISSING: i64 = -32021;
-        const URL_ELICITATION_REQUIRED: i64 = -32042;
+    fn defines(self, code: i32) -> bool {
         match self {
             Self::WithSessions { url_elicitation } => {
                 url_elicitation && code == URL_ELICITATION_REQUIRED
@@ -48,13 +45,11 @@ impl WireVersion {
 /// that the client's protocol version defines.
 pub(super) fn protocol_error(answer: &Answer, version: WireVersion) -> Option<ErrorData> {
     let failure = answer.outcome.as_ref().err()?;
-    let upstream = answer.extra.as_ref()?.get("error")?;
-    let code = upstream.get("code")?.as_i64();
-    let code = code.filter(|it| version.defines(*it))?;
+    let (code, theirs) = extras::error(answer.extra.as_ref()?)?;
     let mut error = features::error_response(failure);
-    error.code = ErrorCode(i32::try_from(code).ok()?);
-    if let (Some(Value::Object(data)), Some(theirs)) = (&mut error.data, upstream.get("data")) {
-        data.extend(theirs.as_object().cloned().unwrap_or_default());
+    error.code = ErrorCode(Some(code).filter(|it| version.defines(*it))?);
+    if let Some(Value::Object(data)) = &mut error.data {
+        data.extend(theirs);
     }
     Some(error)
 }
@@ -73,20 +68,25 @@ pub(super) fn from_answer(
         true => None,
         false => Some(answer.schema_violation.clone().unwrap_or_default()),
     };
-    let extras = answer.extra.take().map(|it| *it);
+    let extra = answer.extra.take().map(|it| *it);
     let mut result = match answer.into_value() {
         Ok(output) => {
-            let result = match &violation {
+            let mut result = match &violation {
                 Some(violation) => not_as_declared(output, violation, entry),
-                None if entry.is_some_and(|it| it.returns_content) => content::result(output),
-                None => success(output),
+                None if entry.is_some_and(|it| it.returns_content) => {
+                    output::content_to_result(output)
+                }
+                None => output::to_result(output),
             };
-            with_extras(result, extras)
+            extras::add_to_output(&mut result, extra);
+            result
         }
         Err(failure) => {
             let allows_structured =
                 version == WireVersion::Stateless || !entry.is_some_and(|it| it.has_output_schema);
-            with_failure_extras(failed(&failure, index), extras, allows_structured)
+            let mut result = failed(&failure, index);
+            extras::add_to_failure(&mut result, extra, allows_structured);
+            result
         }
     };
     if let Some(idempotency) = idempotency {
@@ -94,48 +94,6 @@ pub(super) fn from_answer(
         let name = IDEMPOTENCY_RESULT_META_KEY.to_owned();
         meta.0.insert(name, idempotency);
     }
-    result
-}
-
-/// Adds what an upstream server returned along with the output: its content blocks instead of the
-/// serialised output, and its `_meta`.
-fn with_extras(mut result: CallToolResult, extras: Option<Value>) -> CallToolResult {
-    let Some(Value::Object(mut extras)) = extras else {
-        return result;
-    };
-    let blocks = extras
-        .remove("content")
-        .map(Vec::<ContentBlock>::deserialize);
-    if let Some(Ok(blocks)) = blocks {
-        let notes = result.content.split_off(1.min(result.content.len()));
-        result.content = blocks;
-        result.content.extend(notes);
-    }
-    if let Some(Value::Object(meta)) = extras.remove("_meta") {
-        result.meta = Some(MetaObject(meta));
-    }
-    result
-}
-
-/// Adds what an upstream server returned along with the failure, after our own block. Some clients
-/// of versions with sessions validate the structured content of a failure against the output schema
-/// and reject the whole result.
-fn with_failure_extras(
-    mut result: CallToolResult,
-    extras: Option<Value>,
-    allows_structured: bool,
-) -> CallToolResult {
-    let Some(Value::Object(mut extras)) = extras else {
-        return result;
-    };
-    let blocks = extras
-        .remove("content")
-        .map(Vec::<ContentBlock>::deserialize);
-    result
-        .content
-        .extend(blocks.into_iter().flatten().flatten());
-    let structured = extras.remove("structuredContent");
-    result.structured_content = structured.filter(|_| allows_structured);
     result
 }
 
@@ -148,7 +106,7 @@ fn not_as_declared(output: Value, violation: &str, entry: Option<&Entry>) -> Cal
         true => undeclared::content(output.clone()),
         false => output.clone(),
     });
-    let mut result = success(output);
+    let mut result = output::to_result(output);
     result.structured_content = structured;
     if !violation.is_empty() {
         result
@@ -176,24 +134,6 @@ pub(super) fn pending_key(key: &IdempotencyKey) -> MetaObject {
     )]))
 }
 
-/// The result for an output: as text and, if it is an object, as structured content.
-pub(super) fn success(output: Value) -> CallToolResult {
-    let (text, structured) = match output {
-        Value::String(text) => (text, None),
-        // Older versions allow only an object there; the text block carries the rest.
-        object @ Value::Object(_) => (serialised(&object), Some(object)),
-        other => (serialised(&other), None),
-    };
-    let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
-    result.structured_content = structured;
-    result
-}
-
-/// A value as text. `to_string` takes twice as long, since it writes through a formatter.
-fn serialised(value: &Value) -> String {
-    serde_json::to_string(value).expect("keys are strings, and writing to memory does not fail")
-}
-
 /// The result for a failure, in every protocol version: the agent view first, the whole failure in
 /// `_meta`.
 fn failed(failure: &Redacted, index: Option<&ToolIndex>) -> CallToolResult {
@@ -208,84 +148,13 @@ fn failed(failure: &Redacted, index: Option<&ToolIndex>) -> CallToolResult {
 
 #[cfg(test)]
 mod tests {
-    use panpan_failure::dialect::{Dialect, Envelope};
+    use panpan_failure::dialect::Dialect;
     use panpan_failure::{Failure, codes};
 
     use super::*;
 
     fn written(result: CallToolResult) -> Value {
         serde_json::to_value(result).unwrap()
-    }
-
-    #[test]
-    fn structured_content_is_an_object_or_absent() {
-        for (output, structured, text) in [
-            (json!({"a": 1}), Some(json!({"a": 1})), r#"{"a":1}"#),
-            (json!([1]), None, "[1]"),
-            (json!("text"), None, "text"),
-            (json!(null), None, "null"),
-        ] {
-            let result = written(success(output.clone()));
-            assert_eq!(
-                result.get("structuredContent"),
-                structured.as_ref(),
-                "{output}"
-            );
-            assert_eq!(result["isError"], json!(false));
-            assert_eq!(result["content"][0]["text"], json!(text));
-        }
-    }
-
-    #[test]
-    fn content_and_meta_of_an_upstream_server_are_kept() {
-        let image = json!({"type": "image", "data": "aGk=", "mimeType": "image/png"});
-        let text = json!({"type": "text", "text": "two"});
-        let extras = json!({"content": [text, image], "_meta": {"example.com/a": 1}});
-        let result = written(with_extras(success(json!({"a": 2})), Some(extras)));
-        assert_eq!(result["content"], json!([text, image]));
-        assert_eq!(result["structuredContent"], json!({"a": 2}));
-        assert_eq!(result["_meta"], json!({"example.com/a": 1}));
-        let bare = written(with_extras(success(json!({"a": 2})), None));
-        assert_eq!(bare["content"][0]["text"], json!(r#"{"a":2}"#));
-        let odd = with_extras(success(json!({"a": 2})), Some(json!({"content": [7]})));
-        assert_eq!(written(odd)["content"][0]["text"], json!(r#"{"a":2}"#));
-    }
-
-    #[test]
-    fn a_success_equals_the_rendering_of_the_dialect() {
-        let output = json!({"a": [1, 2.5, null], "b": "c"});
-        let mut result = written(success(output.clone()));
-        assert_eq!(result["resultType"].take(), json!("complete"));
-        result.as_object_mut().unwrap().remove("resultType");
-        let rendered = Dialect::Mcp.render_success(&output, Envelope::default());
-        assert_eq!(result, rendered);
-    }
-
-    #[test]
-    fn content_of_an_upstream_server_follows_the_failure() {
-        let failure = || failed(&Failure::new(codes::TOOL_FAILED).redacted(), None);
-        let image = json!({"type": "image", "data": "aGk=", "mimeType": "image/png"});
-        for (allows_structured, structured) in [(true, json!({"step": 2})), (false, Value::Null)] {
-            let extras = json!({"content": [image], "structuredContent": {"step": 2}});
-            let result = written(with_failure_extras(
-                failure(),
-                Some(extras),
-                allows_structured,
-            ));
-            assert_eq!(result["isError"], json!(true));
-            assert!(
-                result["content"][0]["text"]
-                    .as_str()
-                    .unwrap()
-                    .contains("TOOL_FAILED")
-            );
-            assert_eq!(result["content"][1], image);
-            assert_eq!(result["structuredContent"], structured);
-        }
-        assert_eq!(
-            written(with_failure_extras(failure(), None, true)),
-            written(failure())
-        );
     }
 
     #[test]

@@ -3,9 +3,11 @@
 use std::sync::{Arc, Mutex};
 
 use panpan_failure::{Failure, codes};
-use panpan_runtime::Listener;
-use panpan_surfaces::{Caller, Elicitor, Library, LibraryFuture, Offer, Revision};
-use serde_json::{Map, Value, json};
+use panpan_mcp::library::{Changes, List, Offer, Request};
+use panpan_runtime::{AskClient, BoxFuture, Listener};
+use panpan_surfaces::{Caller, Library};
+use rmcp::model::Reference;
+use serde_json::{Value, json};
 use tokio::sync::watch;
 
 /// The scope that the restricted entries require.
@@ -16,7 +18,7 @@ const ITEMS: [(&str, bool); 2] = [("open", true), ("scoped", false)];
 
 /// The library of the tests.
 #[derive(Debug, Default)]
-pub(crate) struct TestLibrary(watch::Sender<Revision>, pub(crate) Listeners);
+pub(crate) struct TestLibrary(watch::Sender<Changes>, pub(crate) Listeners);
 
 /// The registered clients.
 pub(crate) type Listeners = Arc<Mutex<Vec<Arc<dyn Listener>>>>;
@@ -36,62 +38,45 @@ impl Library for TestLibrary {
         self.1.lock().unwrap().push(client.clone());
     }
 
-    fn revisions(&self, _: &Caller) -> watch::Receiver<Revision> {
+    fn changes(&self, _: &Caller) -> watch::Receiver<Changes> {
         self.0.subscribe()
     }
 
-    fn resources<'a>(&'a self, caller: &'a Caller) -> LibraryFuture<'a, Vec<Value>> {
-        listed(
-            caller,
-            |it| json!({"uri": format!("test://{it}"), "name": it}),
-        )
-    }
-
-    fn templates<'a>(&'a self, caller: &'a Caller) -> LibraryFuture<'a, Vec<Value>> {
-        listed(
-            caller,
-            |it| json!({"uriTemplate": format!("test://{it}/{{id}}"), "name": it}),
-        )
-    }
-
-    fn read<'a>(
+    fn request<'a>(
         &'a self,
         caller: &'a Caller,
-        uri: &'a str,
-        _: Elicitor,
-    ) -> LibraryFuture<'a, Value> {
-        found(
-            caller,
-            uri,
-            json!({"contents": [{"uri": uri, "text": "hi"}]}),
-        )
+        request: Request,
+        _: Option<Arc<dyn AskClient>>,
+    ) -> BoxFuture<'a, Result<Value, Failure>> {
+        let result = match request {
+            Request::List(list) => Ok(visible(caller).map(|it| item(list, it)).collect()),
+            Request::Read(uri) => {
+                let contents = json!({"contents": [{"uri": uri, "text": "hi"}]});
+                found(caller, &uri, contents)
+            }
+            Request::Prompt { name, .. } => {
+                let content = json!({"type": "text", "text": "hi"});
+                let messages = json!({"messages": [{"role": "user", "content": content}]});
+                found(caller, &name, messages)
+            }
+            Request::Complete(params) => {
+                let name = match params.r#ref {
+                    Reference::Prompt(prompt) => prompt.name,
+                    _ => String::new(),
+                };
+                found(caller, &name, json!({"completion": {"values": ["hi"]}}))
+            }
+            _ => Ok(Value::Null),
+        };
+        Box::pin(async { result })
     }
+}
 
-    fn prompts<'a>(&'a self, caller: &'a Caller) -> LibraryFuture<'a, Vec<Value>> {
-        listed(caller, |it| json!({"name": format!("test__{it}")}))
-    }
-
-    fn prompt<'a>(
-        &'a self,
-        caller: &'a Caller,
-        name: &'a str,
-        _: Map<String, Value>,
-        _: Elicitor,
-    ) -> LibraryFuture<'a, Value> {
-        let content = json!({"type": "text", "text": "hi"});
-        found(
-            caller,
-            name,
-            json!({"messages": [{"role": "user", "content": content}]}),
-        )
-    }
-
-    fn complete<'a>(&'a self, caller: &'a Caller, params: Value) -> LibraryFuture<'a, Value> {
-        let name = params["ref"]["name"]
-            .as_str()
-            .unwrap_or_default()
-            .to_owned();
-        found(caller, &name, json!({"completion": {"values": ["hi"]}}))
+fn item(list: List, name: &str) -> Value {
+    match list {
+        List::Resources => json!({"uri": format!("test://{name}"), "name": name}),
+        List::Templates => json!({"uriTemplate": format!("test://{name}/{{id}}"), "name": name}),
+        List::Prompts | List::Tools => json!({"name": format!("test__{name}")}),
     }
 }
 
@@ -104,13 +89,8 @@ fn visible(caller: &Caller) -> impl Iterator<Item = &'static str> {
     visible.map(|(name, _)| name)
 }
 
-fn listed<'a>(caller: &Caller, write: impl Fn(&str) -> Value) -> LibraryFuture<'a, Vec<Value>> {
-    let items = visible(caller).map(write).collect();
-    Box::pin(async { Ok(items) })
-}
-
-fn found<'a>(caller: &Caller, name: &str, result: Value) -> LibraryFuture<'a, Value> {
+fn found(caller: &Caller, name: &str, result: Value) -> Result<Value, Failure> {
     let is_visible = visible(caller).any(|it| name.ends_with(it));
     let absent = || Failure::new(codes::ARTIFACT_NOT_FOUND).with_message("no such entry");
-    Box::pin(async move { is_visible.then_some(result).ok_or_else(absent) })
+    is_visible.then_some(result).ok_or_else(absent)
 }

@@ -11,6 +11,8 @@ use panpan_contract::binding::SuccessBodies;
 use panpan_contract::operation::{OperationSpec, OperationType};
 use panpan_failure::dialect::declares_flags;
 use panpan_failure::{Effect, Failure, codes};
+use panpan_mcp::names::{IDEMPOTENCY_META_KEY, TRACE_META_KEY};
+use panpan_mcp::{extras, output};
 use panpan_runtime::{
     BoxFuture, Context, EXTENDED_ATTEMPT_LIMIT_MS, Handler, QUESTIONS_WAIT_LIMIT_MS,
 };
@@ -19,6 +21,7 @@ use serde_json::{Map, Value};
 
 use super::connection::Connection;
 use super::error::{FailedRequest, McpError};
+use super::error_shapes;
 use super::input_requests::InteractiveRequest;
 use super::input_required::{self, InputNotProvided, Round};
 use super::live_connection::LiveConnection;
@@ -26,13 +29,6 @@ use super::pool::Pool;
 use super::request_failure::{self, SideEffects};
 use super::tool_error::FailingResult;
 use super::tool_import::ImportedTool;
-use super::{error_shapes, output};
-
-/// The member of `_meta` where a panpan expects the idempotency key.
-const KEY_META: &str = "dev.panpan/idempotency-key";
-
-/// The member of `_meta` with the trace.
-const TRACE_META: &str = "traceparent";
 
 /// How much longer than the attempt a response is waited for: the runtime ends the attempt with the
 /// right failure.
@@ -128,8 +124,8 @@ impl ToolCall {
             if let Some(next) = next {
                 return Ok(next);
             }
-            let extras = error_shapes::for_clients(error, |value| context.redact(value));
-            context.set_extra(extras);
+            let redact = |value: &mut Value| context.redact(value);
+            context.set_extra(extras::of_error(error.code, error.data.as_ref(), redact));
         }
         Err(self.request_failure(failed, context))
     }
@@ -165,7 +161,7 @@ impl ToolCall {
         let live = live.map_err(FailedRequest::not_sent)?;
         let request = self.request(input, round);
         let timeout = response_timeout(context);
-        let response = live.request("tools/call", request, meta(context), Some(call), timeout);
+        let response = live.request(request, meta(context), Some(call), timeout);
         let response = response.await;
         if response.as_ref().is_err_and(FailedRequest::ends_connection) {
             connection.forget(&live);
@@ -186,7 +182,7 @@ impl ToolCall {
             self.pool.shared().mark_tools_outdated();
         }
         request_failure::failure(
-            &self.pool.shared().namespace,
+            &self.pool.shared().server.namespace,
             failed,
             self.side_effects,
             context.now(),
@@ -195,20 +191,20 @@ impl ToolCall {
 
     fn outcome(&self, result: &Value, context: &Context) -> Result<Value, Failure> {
         let failing = FailingResult {
-            server: &self.pool.shared().namespace,
+            server: &self.pool.shared().server.namespace,
             result,
             side_effects: self.side_effects,
             output_schema: self.flagged.as_ref(),
             now: context.now(),
         };
         let is_failing = result.get("isError") == Some(&Value::Bool(true))
-            || (self.pool.shared().success_bodies == SuccessBodies::Read && failing.is_disguised());
+            || (self.pool.shared().server.success_bodies == SuccessBodies::Read
+                && failing.is_disguised());
         if is_failing {
-            let extras = output::failure_extras(result, |value| context.redact(value));
-            context.set_extra(extras);
+            context.set_extra(extras::of_failure(result, |value| context.redact(value)));
             return Err(failing.failure(|code| self.declared.contains(code)));
         }
-        context.set_extra(output::extras(result, self.has_output_schema));
+        context.set_extra(extras::of_output(result, self.has_output_schema));
         output::from_result(result, self.has_output_schema).ok_or_else(|| {
             let violation =
                 McpError::ProtocolViolation("the response is not a tool result".to_owned());
@@ -257,12 +253,7 @@ async fn connected(
     let left = Duration::from_millis(context.remaining_ms());
     let left = left.saturating_sub(FAILURE_MARGIN).max(left / 2);
     let connected = tokio::time::timeout(left, connection.connected()).await;
-    connected.unwrap_or_else(|_| {
-        Err(McpError::Timeout {
-            request: "the handshake",
-            waited_ms: u64::try_from(left.as_millis()).unwrap_or(u64::MAX),
-        })
-    })
+    connected.unwrap_or_else(|_| Err(McpError::timeout("the handshake", left)))
 }
 
 /// How long a response is waited for: longer than any attempt, including input requests and
@@ -277,10 +268,10 @@ fn meta(context: &Context) -> RequestMetaObject {
     let mut meta = RequestMetaObject::new();
     let members: &mut Map<String, Value> = &mut meta.0.0;
     if let Some(key) = context.downstream_key() {
-        members.insert(KEY_META.to_owned(), key.into());
+        members.insert(IDEMPOTENCY_META_KEY.to_owned(), key.into());
     }
     if let Some(trace) = context.trace() {
-        members.insert(TRACE_META.to_owned(), trace.as_str().into());
+        members.insert(TRACE_META_KEY.to_owned(), trace.as_str().into());
     }
     meta
 }

@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use panpan_redact::Redactor;
@@ -80,7 +80,7 @@ impl Child {
     ) -> Result<(Self, ChildPipes), McpError> {
         let failed = |source| McpError::Start {
             program: command.program.clone(),
-            source,
+            source: Arc::new(source),
         };
         let depth = depth();
         if depth >= DEPTH_LIMIT {
@@ -101,28 +101,18 @@ impl Child {
         });
         let closed = || McpError::Ended("closed by panpan".to_owned());
         let child = Self(started.ok_or_else(closed)?.map_err(failed)?);
-        let (pipes, stderr) = child.take_pipes();
+        let pipes = {
+            let mut started = child.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let process = &mut started.process;
+            if let Some(stderr) = process.stderr().take() {
+                tokio::spawn(StderrLog::new(namespace, command).run(stderr));
+            }
+            (process.stdin().take(), process.stdout().take())
+        };
         let (Some(input), Some(output)) = pipes else {
             return Err(failed(io::ErrorKind::NotConnected.into()));
         };
-        if let Some(stderr) = stderr {
-            let log = StderrLog::new(namespace, command);
-            tokio::spawn(log.run(stderr));
-        }
         Ok((child, ChildPipes { input, output }))
-    }
-
-    /// Takes the pipes out of the process.
-    fn take_pipes(
-        &self,
-    ) -> (
-        (Option<ChildStdin>, Option<ChildStdout>),
-        Option<ChildStderr>,
-    ) {
-        let mut process = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let process = &mut process.process;
-        let pipes = (process.stdin().take(), process.stdout().take());
-        (pipes, process.stderr().take())
     }
 
     /// The exit status, if it has exited.

@@ -7,43 +7,32 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use panpan_mcp::input::{client_capabilities, to_question, to_result};
+use panpan_mcp::library::Changes;
+use panpan_mcp::names::ELICITATION_COMPLETE;
 use panpan_runtime::{
     AskError, Context, Progress, QuestionKind, QuestionKinds, ServiceNotification,
 };
 use rmcp::model::{
-    ClientCapabilities, ClientConfig, CreateMessageRequest, CreateMessageRequestParams,
-    CreateMessageResult, CustomNotification, ElicitRequest, ElicitRequestParams, ElicitResult,
-    ElicitationCapability, FormElicitationCapability, Implementation, InputRequest,
-    ListRootsRequest, ListRootsResult, ProgressNotificationParam, ProgressToken, RequestId,
-    RootsCapabilities, SamplingCapability, ServerJsonRpcMessage, ServerNotification,
-    UrlElicitationCapability,
+    ClientConfig, CreateMessageRequest, CreateMessageRequestParams, CreateMessageResult,
+    CustomNotification, ElicitRequest, ElicitRequestParams, ElicitResult, Implementation,
+    InputRequest, ListRootsRequest, ListRootsResult, ProgressNotificationParam, ProgressToken,
+    RequestId, ResourceUpdatedNotificationParam, ServerJsonRpcMessage, ServerNotification,
 };
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ClientHandler, ErrorData, RoleClient};
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use tokio::sync::watch;
 
 use super::in_flight::{InFlight, Unrouted};
-use super::input_requests::{InteractiveRequest, no_reply, to_question, to_result};
+use super::input_requests::InteractiveRequest;
 use super::listeners::ConnectionListeners;
-
-/// How often each list of a server has changed, as far as is known. A new connection counts as a
-/// change of every list, since changes in between were missed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct McpChanges {
-    /// The tools.
-    pub tools: u64,
-    /// The prompts.
-    pub prompts: u64,
-    /// The resources and their templates.
-    pub resources: u64,
-}
 
 /// The handler of one connection.
 #[derive(Clone, Debug)]
 pub(super) struct ConnectionHandler {
-    changes: watch::Sender<McpChanges>,
+    pub(super) changes: watch::Sender<Changes>,
     calls: Arc<Mutex<Calls>>,
     /// Whether the connection is closed.
     closed: watch::Sender<bool>,
@@ -53,11 +42,6 @@ pub(super) struct ConnectionHandler {
     /// The clients that receive notifications outside of calls.
     pub(super) listeners: ConnectionListeners,
 }
-
-/// The notification that a URL elicitation is complete.
-const ELICITATION_COMPLETE: &str = "notifications/elicitation/complete";
-
-const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
 
 /// The number of progress notifications that are kept for calls that have not registered yet. A
 /// server may report before the call registers its token.
@@ -77,7 +61,7 @@ pub(super) struct ProgressGuard<'a> {
 }
 
 impl ConnectionHandler {
-    pub(super) fn new(changes: watch::Sender<McpChanges>, listeners: ConnectionListeners) -> Self {
+    pub(super) fn new(changes: watch::Sender<Changes>, listeners: ConnectionListeners) -> Self {
         Self {
             changes,
             listeners,
@@ -145,12 +129,17 @@ impl ConnectionHandler {
                 }
             }
             ServerNotification::ResourceUpdatedNotification(it) => {
-                let params = serde_json::to_value(&it.params).unwrap_or_default();
-                self.listeners
-                    .notify(ServiceNotification::ResourceUpdated(params));
+                self.resource_updated(&it.params);
             }
             _ => {}
         }
+    }
+
+    /// Notifies the connected clients of an updated resource.
+    pub(super) fn resource_updated(&self, params: &ResourceUpdatedNotificationParam) {
+        let params = serde_json::to_value(params).unwrap_or_default();
+        let notification = ServiceNotification::ResourceUpdated(params);
+        self.listeners.notify(notification);
     }
 
     fn record_progress(&self, progress: ProgressNotificationParam) {
@@ -216,16 +205,13 @@ impl ConnectionHandler {
 
     async fn ask_client(&self, request: InputRequest) -> Result<Value, AskError> {
         let question = to_question(None, request).ok_or(AskError::UnsupportedKind)?;
-        if !self.listeners.question_kinds().includes(&question.kind) {
+        let client = self.listeners.newest().ok_or(AskError::Unsupported)?;
+        if !client.question_kinds().includes(&question.kind) {
             return Err(AskError::Unsupported);
         }
         let is_form = matches!(question.kind, QuestionKind::Form { .. });
-        let reply = self.listeners.ask(question).await?;
+        let reply = client.ask(question).await?;
         Ok(to_result(reply, is_form))
-    }
-
-    pub(super) fn record_change(&self, change: impl FnOnce(&mut McpChanges)) {
-        self.changes.send_modify(change);
     }
 
     fn calls(&self) -> MutexGuard<'_, Calls> {
@@ -242,34 +228,9 @@ fn report(call: &Context, progress: ProgressNotificationParam) {
     });
 }
 
-/// The capabilities of a client that supports these kinds of input.
-pub(super) fn client_capabilities(
-    kinds: QuestionKinds,
-    declared: Option<&Map<String, Value>>,
-) -> ClientCapabilities {
-    let form = || FormElicitationCapability::new();
-    let url = || UrlElicitationCapability::new();
-    let mut elicitation = ElicitationCapability::new();
-    elicitation.form = kinds.form.then(form);
-    elicitation.url = kinds.url.then(url);
-    let mut capabilities = ClientCapabilities::default();
-    capabilities.experimental = declared_member(declared, "experimental");
-    capabilities.extensions = declared_member(declared, "extensions");
-    if let Some(extensions) = &mut capabilities.extensions {
-        // Tasks have their own methods, which are not passed on.
-        extensions.remove(TASKS_EXTENSION);
-    }
-    capabilities.elicitation = (kinds.form || kinds.url).then_some(elicitation);
-    capabilities.sampling = kinds.sampling.then(SamplingCapability::default);
-    capabilities.roots = kinds.roots.then(RootsCapabilities::default);
-    capabilities
-}
-
-fn declared_member<T: DeserializeOwned>(
-    declared: Option<&Map<String, Value>>,
-    name: &str,
-) -> Option<T> {
-    T::deserialize(declared?.get(name)?).ok()
+/// The error response to an input request that got no reply.
+fn no_reply(reason: &str) -> ErrorData {
+    ErrorData::invalid_request(reason.to_owned(), None)
 }
 
 impl Drop for ProgressGuard<'_> {
@@ -282,8 +243,9 @@ impl ClientHandler for ConnectionHandler {
     fn get_info(&self) -> ClientConfig {
         let panpan = Implementation::new("panpan", env!("CARGO_PKG_VERSION"));
         // Whether a client can be asked is known only when there is an input request.
-        let declared = self.listeners.declared();
-        let mut capabilities = client_capabilities(QuestionKinds::ALL, declared.as_ref());
+        let client = self.listeners.newest();
+        let declared = client.as_ref().and_then(|it| it.declared());
+        let mut capabilities = client_capabilities(QuestionKinds::ALL, declared);
         if let Some(roots) = &mut capabilities.roots {
             roots.list_changed = Some(true);
         }
@@ -317,15 +279,15 @@ impl ClientHandler for ConnectionHandler {
     }
 
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
-        self.record_change(|changes| changes.tools += 1);
+        self.changes.send_modify(|it| it.tools += 1);
     }
 
     async fn on_prompt_list_changed(&self, _: NotificationContext<RoleClient>) {
-        self.record_change(|changes| changes.prompts += 1);
+        self.changes.send_modify(|it| it.prompts += 1);
     }
 
     async fn on_resource_list_changed(&self, _: NotificationContext<RoleClient>) {
-        self.record_change(|changes| changes.resources += 1);
+        self.changes.send_modify(|it| it.resources += 1);
     }
 
     async fn on_custom_notification(

@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use panpan_contract::binding::SuccessBodies;
-use panpan_runtime::{Credentials, StateOwner};
+use panpan_mcp::library::Changes;
+use panpan_runtime::{Credentials, QUESTIONS_WAIT_LIMIT_MS, StateOwner};
 use rmcp::model::{
     ClientRequest, LoggingLevel, RequestMetaObject, SetLevelRequest, SetLevelRequestParams,
     SubscribeRequest, SubscribeRequestParams, UnsubscribeRequest, UnsubscribeRequestParams,
@@ -18,9 +19,10 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
+use super::child::Child;
 use super::children::Children;
-use super::client_handler::{ConnectionHandler, McpChanges};
-use super::error::McpError;
+use super::client_handler::ConnectionHandler;
+use super::error::{FailedRequest, McpError, milliseconds};
 use super::http::HttpClient;
 use super::input_requests::InteractiveRequest;
 use super::listeners::{ConnectionListeners, Listeners};
@@ -37,6 +39,18 @@ pub const MAX_BACKOFF: Duration = Duration::from_secs(30);
 /// The reconnecting connection to one server.
 #[derive(Debug)]
 pub(super) struct Connection {
+    pub(super) server: Arc<ServerFacts>,
+    handler: ConnectionHandler,
+    /// What the clients of the connection subscribed to.
+    subscriptions: Mutex<Subscriptions>,
+    /// Locked while a connection is being opened.
+    opening: tokio::sync::Mutex<()>,
+    state: Mutex<State>,
+}
+
+/// What all connections to one server have in common.
+#[derive(Debug)]
+pub(super) struct ServerFacts {
     pub(super) namespace: String,
     pub(super) timeouts: McpTimeouts,
     pub(super) success_bodies: SuccessBodies,
@@ -45,15 +59,6 @@ pub(super) struct Connection {
     target: Target,
     children: Children,
     sessions: bool,
-    handler: ConnectionHandler,
-    changes: watch::Sender<McpChanges>,
-    /// Whether it belongs to one caller. Those of all callers lead to the same server.
-    is_of_caller: bool,
-    /// What the clients of the connection subscribed to.
-    subscriptions: Mutex<Subscriptions>,
-    /// Locked while a connection is being opened.
-    opening: tokio::sync::Mutex<()>,
-    state: Mutex<State>,
 }
 
 /// How the server is reached.
@@ -107,10 +112,9 @@ impl Connection {
     ) -> Result<Self, McpSettingsError> {
         settings.check_namespace()?;
         let secrets = settings.secrets();
-        let changes = watch::Sender::default();
         let has_one_client = settings.sessions_of_callers.alone;
         let listeners = ConnectionListeners::shared(listeners, has_one_client, secrets.clone());
-        let handler = ConnectionHandler::new(changes.clone(), listeners);
+        let handler = ConnectionHandler::new(watch::Sender::default(), listeners);
         let target = match settings.transport {
             McpTransport::Stdio(command) if command.program.is_empty() => {
                 return Err(McpSettingsError::NoProgram);
@@ -131,47 +135,39 @@ impl Connection {
                 Target::Http(Box::new(client))
             }
         };
-        Ok(Self {
+        let server = ServerFacts {
             namespace: settings.namespace,
             timeouts: settings.timeouts,
+            success_bodies: settings.success_bodies,
             secrets,
             target,
             children: Children::default(),
             sessions: settings.sessions,
-            success_bodies: settings.success_bodies,
-            handler,
-            changes,
-            is_of_caller: false,
-            subscriptions: Mutex::default(),
-            opening: tokio::sync::Mutex::default(),
-            state: Mutex::default(),
-        })
+        };
+        Ok(Self::with(Arc::new(server), handler))
     }
 
     /// Another connection to the same server, for the session of a caller.
-    pub(super) fn for_caller(&self, owner: StateOwner, changes: watch::Sender<McpChanges>) -> Self {
+    pub(super) fn for_caller(&self, owner: StateOwner, changes: watch::Sender<Changes>) -> Self {
+        let listeners = self.handler.listeners.for_owner(owner);
+        Self::with(
+            self.server.clone(),
+            ConnectionHandler::new(changes, listeners),
+        )
+    }
+
+    fn with(server: Arc<ServerFacts>, handler: ConnectionHandler) -> Self {
         Self {
-            namespace: self.namespace.clone(),
-            timeouts: self.timeouts,
-            success_bodies: self.success_bodies,
-            secrets: self.secrets.clone(),
-            target: self.target.clone(),
-            children: self.children.clone(),
-            sessions: self.sessions,
-            handler: ConnectionHandler::new(
-                changes.clone(),
-                self.handler.listeners.for_owner(owner),
-            ),
-            changes,
-            is_of_caller: true,
+            server,
+            handler,
             subscriptions: Mutex::default(),
             opening: tokio::sync::Mutex::default(),
             state: Mutex::default(),
         }
     }
 
-    pub(super) fn changes(&self) -> watch::Receiver<McpChanges> {
-        self.changes.subscribe()
+    pub(super) fn changes(&self) -> watch::Receiver<Changes> {
+        self.handler.changes.subscribe()
     }
 
     /// Sets the log level of the server, if it belongs to one caller. Stateless servers get it with
@@ -181,10 +177,7 @@ impl Connection {
             return Ok(());
         }
         self.subscriptions().level = Some(level);
-        let request = set_level(level);
-        self.request("logging/setLevel", request, self.timeouts.list)
-            .await
-            .map(drop)
+        self.request(set_level(level), None).await.map(drop)
     }
 
     /// Subscribes to a resource.
@@ -193,8 +186,7 @@ impl Connection {
         let live = self.connected().await?;
         let subscription = live.subscribe(uri);
         if subscription.is_none() {
-            self.request("resources/subscribe", subscribe(uri), self.timeouts.list)
-                .await?;
+            self.request(subscribe(uri), None).await?;
         }
         let mut subscriptions = self.subscriptions();
         // Again, since other clients may have subscribed meanwhile.
@@ -212,12 +204,7 @@ impl Connection {
         let subscription = self.subscriptions().resources.remove(uri);
         match subscription {
             Some(Some(_)) => Ok(()),
-            Some(None) | None => {
-                let request = unsubscribe(uri);
-                self.request("resources/unsubscribe", request, self.timeouts.list)
-                    .await
-                    .map(drop)
-            }
+            Some(None) | None => self.request(unsubscribe(uri), None).await.map(drop),
         }
     }
 
@@ -242,14 +229,12 @@ impl Connection {
                 requests.push(subscribe(uri));
             }
         }
-        let (live, timeout) = (live.clone(), self.timeouts.list);
+        let (live, timeout) = (live.clone(), self.server.timeouts.list);
         tokio::spawn(async move {
             for request in requests {
                 let meta = RequestMetaObject::new();
                 // A refusal is repeated to the next client that asks.
-                let _ = live
-                    .request("resources/subscribe", request, meta, None, timeout)
-                    .await;
+                let _ = live.request(request, meta, None, timeout).await;
             }
         });
     }
@@ -262,39 +247,33 @@ impl Connection {
 
     /// Marks the known tools as outdated.
     pub(super) fn mark_tools_outdated(&self) {
-        self.handler.record_change(|changes| changes.tools += 1);
-    }
-
-    /// Sends a request that may be repeated.
-    pub(super) async fn request(
-        self: &Arc<Self>,
-        name: &'static str,
-        request: ClientRequest,
-        timeout: Duration,
-    ) -> Result<Value, McpError> {
-        self.request_with_input(name, request, None, timeout).await
+        self.handler
+            .changes
+            .send_modify(|changes| changes.tools += 1);
     }
 
     /// Sends a request that may be repeated, and during which the server may ask for input.
-    pub(super) async fn request_with_input(
+    pub(super) async fn request(
         self: &Arc<Self>,
-        name: &'static str,
         request: ClientRequest,
         interactive: Option<&InteractiveRequest>,
-        timeout: Duration,
     ) -> Result<Value, McpError> {
+        let timeout = self.server.timeouts.list;
+        let timeout = match interactive {
+            Some(_) => timeout + Duration::from_millis(QUESTIONS_WAIT_LIMIT_MS),
+            None => timeout,
+        };
+        let send = async |live: &LiveConnection, request| {
+            let meta = RequestMetaObject::new();
+            live.request(request, meta, interactive, timeout).await
+        };
         let live = self.connected().await?;
-        let meta = RequestMetaObject::new;
-        let first = live.request(name, request.clone(), meta(), interactive, timeout);
-        match first.await {
-            Err(failed) if failed.ends_connection() => {
-                self.forget(&live);
-                let live = self.connected().await?;
-                let second = live.request(name, request, meta(), interactive, timeout);
-                second.await.map_err(|failed| failed.error)
-            }
-            response => response.map_err(|failed| failed.error),
+        let mut response = send(&live, request.clone()).await;
+        if response.as_ref().is_err_and(FailedRequest::ends_connection) {
+            self.forget(&live);
+            response = send(&*self.connected().await?, request).await;
         }
+        response.map_err(|failed| failed.error)
     }
 
     /// The current connection, or a new one.
@@ -315,15 +294,9 @@ impl Connection {
             return Ok(live);
         }
         self.check_backoff()?;
-        let timeout = self.timeouts.start;
-        let opened = match tokio::time::timeout(timeout, self.handshake()).await {
-            Ok(opened) => opened,
-            Err(_) => Err(McpError::Timeout {
-                request: "the handshake",
-                waited_ms: u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX),
-            }),
-        };
-        match opened {
+        let timeout = self.server.timeouts.start;
+        let opened = tokio::time::timeout(timeout, self.handshake()).await;
+        match opened.unwrap_or_else(|_| Err(McpError::timeout("the handshake", timeout))) {
             Ok(live) => Ok(self.store(live)),
             Err(error) => Err(self.record_failure(error)),
         }
@@ -331,23 +304,20 @@ impl Connection {
 
     async fn handshake(&self) -> Result<LiveConnection, McpError> {
         let handler = self.handler.for_new_connection();
-        match &self.target {
+        let ServerFacts {
+            target, sessions, ..
+        } = &*self.server;
+        match target {
             Target::Child(command) => {
-                LiveConnection::over_stdio(
-                    &self.namespace,
-                    command,
-                    &self.children,
-                    handler,
-                    self.sessions,
-                )
-                .await
+                let start = || Child::start(&self.server.namespace, command, &self.server.children);
+                LiveConnection::over_stdio(start, handler, *sessions).await
             }
             Target::Http(client) => {
                 let client = HttpClient {
                     handler,
                     ..(**client).clone()
                 };
-                LiveConnection::over_http(client, self.sessions).await
+                LiveConnection::over_http(client, *sessions).await
             }
         }
     }
@@ -363,9 +333,10 @@ impl Connection {
         }
         // The first session of a caller shows what it saw before, and tools are the same in all
         // sessions.
-        if was_connected || !self.is_of_caller {
-            self.handler.record_change(|changes| {
-                changes.tools += u64::from(!self.is_of_caller);
+        let is_of_caller = self.handler.listeners.has_owner();
+        if was_connected || !is_of_caller {
+            self.handler.changes.send_modify(|changes| {
+                changes.tools += u64::from(!is_of_caller);
                 changes.prompts += 1;
                 changes.resources += 1;
             });
@@ -376,7 +347,7 @@ impl Connection {
     /// Kills the process without waiting, and starts no other.
     pub(super) fn kill(&self) {
         self.state().closed = true;
-        self.children.kill();
+        self.server.children.kill();
     }
 
     /// Closes the connection and opens no other.
@@ -424,16 +395,15 @@ impl Connection {
             return Ok(());
         }
         Err(McpError::Backoff {
-            wait_ms: u64::try_from(wait.as_millis()).unwrap_or(u64::MAX).max(1),
+            wait_ms: milliseconds(wait).max(1),
             last: last.clone(),
         })
     }
 
     fn record_failure(&self, error: McpError) -> McpError {
-        tracing::warn!(server = self.namespace, "{error}");
-        let copy = error.duplicate();
-        self.state().record_failure(error);
-        copy
+        tracing::warn!(server = self.server.namespace, "{error}");
+        self.state().record_failure(error.clone());
+        error
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -458,15 +428,15 @@ impl State {
 }
 
 fn set_level(level: LoggingLevel) -> ClientRequest {
-    ClientRequest::SetLevelRequest(SetLevelRequest::new(SetLevelRequestParams::new(level)))
+    SetLevelRequest::new(SetLevelRequestParams::new(level)).into()
 }
 
 fn subscribe(uri: &str) -> ClientRequest {
-    ClientRequest::SubscribeRequest(SubscribeRequest::new(SubscribeRequestParams::new(uri)))
+    SubscribeRequest::new(SubscribeRequestParams::new(uri)).into()
 }
 
 fn unsubscribe(uri: &str) -> ClientRequest {
-    ClientRequest::UnsubscribeRequest(UnsubscribeRequest::new(UnsubscribeRequestParams::new(uri)))
+    UnsubscribeRequest::new(UnsubscribeRequestParams::new(uri)).into()
 }
 
 /// The backoff after this number of consecutive failures. The first failure has none.

@@ -4,14 +4,16 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use panpan_failure::classify::NetworkFailure;
+use rmcp::ErrorData;
 use serde_json::Value;
 
 use super::tool_error::bounded;
 
 /// Why a request to an MCP server got no result.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum McpError {
     /// Its program could not be started.
     #[error("{program} could not be started")]
@@ -20,7 +22,7 @@ pub enum McpError {
         program: String,
         /// The cause.
         #[source]
-        source: std::io::Error,
+        source: Arc<std::io::Error>,
     },
     /// It failed repeatedly and is in backoff.
     #[error("it failed repeatedly; next attempt in {wait_ms} ms: {last}")]
@@ -33,8 +35,8 @@ pub enum McpError {
     /// There was no response in time.
     #[error("it did not answer {request} within {waited_ms} ms")]
     Timeout {
-        /// The request.
-        request: &'static str,
+        /// The method, or what else was waited for.
+        request: String,
         /// How long it was waited for.
         waited_ms: u64,
     },
@@ -83,52 +85,23 @@ pub enum McpError {
 }
 
 impl McpError {
-    /// A copy of the error.
-    pub(super) fn duplicate(&self) -> Self {
-        match self {
-            Self::Start { program, source } => Self::Start {
-                program: program.clone(),
-                source: std::io::Error::new(source.kind(), source.to_string()),
-            },
-            Self::Backoff { wait_ms, last } => Self::Backoff {
-                wait_ms: *wait_ms,
-                last: last.clone(),
-            },
-            Self::Timeout { request, waited_ms } => Self::Timeout {
-                request,
-                waited_ms: *waited_ms,
-            },
-            Self::Ended(reason) => Self::Ended(reason.clone()),
-            Self::ProtocolViolation(reason) => Self::ProtocolViolation(reason.clone()),
-            Self::UnreadableResponse => Self::UnreadableResponse,
-            Self::Rpc(error) => Self::Rpc(error.clone()),
-            Self::HttpStatus(response) => Self::HttpStatus(response.clone()),
-            Self::Network {
-                message,
-                kind,
-                sent,
-                source,
-            } => Self::Network {
-                message: message.clone(),
-                kind: *kind,
-                sent: *sent,
-                source: source.clone(),
-            },
-            Self::InputRequired(reason) => Self::InputRequired(reason.clone()),
-            Self::SessionExpired => Self::SessionExpired,
-            Self::LimitReached { what, limit } => Self::LimitReached {
-                what,
-                limit: *limit,
-            },
+    pub(super) fn timeout(request: impl Into<String>, waited: Duration) -> Self {
+        Self::Timeout {
+            request: request.into(),
+            waited_ms: milliseconds(waited),
         }
     }
+}
+
+pub(super) fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// A JSON-RPC error. Its debug form shows only the code.
 #[derive(Clone, PartialEq)]
 pub struct RpcError {
     /// The code.
-    pub code: i64,
+    pub code: i32,
     /// The message.
     pub message: String,
     /// The data.
@@ -172,6 +145,16 @@ impl fmt::Display for HttpResponse {
             }
             (200..300, None) => formatter.write_str(" without an MCP message"),
             _ => Ok(()),
+        }
+    }
+}
+
+impl From<ErrorData> for RpcError {
+    fn from(error: ErrorData) -> Self {
+        Self {
+            code: error.code.0,
+            message: error.message.into_owned(),
+            data: error.data,
         }
     }
 }

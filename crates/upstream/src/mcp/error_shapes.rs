@@ -4,7 +4,8 @@
 use jiff::Timestamp;
 use panpan_failure::catalogue::Entry;
 use panpan_failure::dialect::{Dialect, read_foreign};
-use panpan_failure::{Alternative, Category, Effect, Failure, codes, hint, size};
+use panpan_failure::{Alternative, Category, Effect, Failure, codes, hint};
+use panpan_mcp::names::{CAPABILITY_MISSING, URL_ELICITATION_REQUIRED};
 use rmcp::model::{ElicitRequest, ElicitRequestParams, InputRequest};
 use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
@@ -53,15 +54,6 @@ const ERRNO: [(&str, &Entry); 14] = [
 
 /// The members of the envelope `{errorType, message, …}` with advice.
 const ADVICE_MEMBERS: [&str; 2] = ["suggestion", "aiGuidance"];
-
-/// The error code of a server that requires a URL elicitation first.
-const URL_ELICITATION_REQUIRED: i64 = -32042;
-
-/// The error code of a server that requires another client capability.
-const CAPABILITY_MISSING: i64 = -32021;
-
-/// The largest data of such an error that is passed on, in bytes of JSON.
-const ERROR_DATA_BYTES_LIMIT: usize = 16 * 1024;
 
 /// The number of URL elicitations of one error that are followed.
 const URL_ELICITATIONS_LIMIT: usize = 8;
@@ -283,27 +275,6 @@ fn with_capabilities(data: &Value) -> String {
             names.join(", ")
         ),
     }
-}
-
-/// The data of an error that MCP clients act on. Redacted, except for the URLs of elicitations,
-/// which would be useless otherwise.
-pub(super) fn for_clients(error: &RpcError, redact: impl Fn(&mut Value)) -> Option<Value> {
-    let is_known = matches!(error.code, URL_ELICITATION_REQUIRED | CAPABILITY_MISSING);
-    let stated = error.data.as_ref().filter(|_| is_known)?;
-    if !size::fits(stated, ERROR_DATA_BYTES_LIMIT) {
-        return None;
-    }
-    let mut data = stated.clone();
-    redact(&mut data);
-    let elicitations = data.get_mut("elicitations").and_then(Value::as_array_mut);
-    for (at, elicitation) in elicitations.into_iter().flatten().enumerate() {
-        for name in ["url", "elicitationId"] {
-            if let Some(kept) = stated.pointer(&format!("/elicitations/{at}/{name}")) {
-                elicitation[name] = kept.clone();
-            }
-        }
-    }
-    Some(json!({"error": {"code": error.code, "data": data}}))
 }
 
 /// The URL elicitations that an error requires.

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt as _;
 use futures_util::stream::BoxStream;
 use http::Method;
@@ -16,6 +16,7 @@ use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOC
 use rmcp::model::{
     ClientJsonRpcMessage, ClientRequest, ErrorData, RequestId, ServerJsonRpcMessage,
 };
+use rmcp::transport::common::http_header::EVENT_STREAM_MIME_TYPE;
 use rmcp::transport::streamable_http_client::{
     SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
 };
@@ -50,7 +51,6 @@ const UNKNOWN_SESSION_MESSAGES: [&str; 5] = [
 ];
 
 const ACCEPT_VALUE: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
-const EVENT_STREAM: &str = "text/event-stream";
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -98,7 +98,7 @@ impl HttpClient {
         if session.is_some() {
             self.handler.mark_session();
         }
-        if has_content_type(&reply, EVENT_STREAM) {
+        if is_event_stream(&reply) {
             let origin = match message {
                 ClientJsonRpcMessage::Request(request) => Some(request.id.clone()),
                 _ => None,
@@ -112,8 +112,8 @@ impl HttpClient {
             return Ok(StreamableHttpPostResponse::Accepted);
         }
         let head = self.head(&reply);
-        let body = self.read(reply, RESPONSE_BYTES_LIMIT).await?;
-        if body.len() > RESPONSE_BYTES_LIMIT {
+        let (body, is_whole) = self.read(reply, RESPONSE_BYTES_LIMIT).await?;
+        if !is_whole {
             let reason = format!("a response exceeds {RESPONSE_BYTES_LIMIT} bytes");
             return Err(StreamableHttpError::Client(McpError::ProtocolViolation(
                 reason,
@@ -134,7 +134,7 @@ impl HttpClient {
         has_session: bool,
     ) -> Result<StreamableHttpPostResponse, HttpError> {
         let head = self.head(&reply);
-        let body = self.read(reply, ERROR_BYTES_LIMIT).await?;
+        let (body, _) = self.read(reply, ERROR_BYTES_LIMIT).await?;
         let error = match incoming::parse(body.trim_ascii()) {
             Some(ServerJsonRpcMessage::Error(message)) => Some(message.error),
             _ => None,
@@ -195,21 +195,16 @@ impl HttpClient {
         ))
     }
 
-    /// Reads to the end, or one byte beyond the limit.
-    async fn read(&self, mut reply: RawResponse, limit: usize) -> Result<Vec<u8>, HttpError> {
-        let mut body = Vec::new();
-        while body.len() <= limit {
-            let Some(bytes) = reply
-                .chunk()
-                .await
-                .map_err(|error| network_error(&self.url, error))?
-            else {
-                break;
-            };
-            let room = limit + 1 - body.len();
-            body.extend_from_slice(&bytes[..bytes.len().min(room)]);
-        }
-        Ok(body)
+    /// Reads the body up to a limit; with it, whether that was all of it.
+    async fn read(
+        &self,
+        mut reply: RawResponse,
+        limit: usize,
+    ) -> Result<(BytesMut, bool), HttpError> {
+        let mut body = BytesMut::new();
+        let read = reply.read_into(&mut body, limit).await;
+        let is_whole = read.map_err(|error| network_error(&self.url, error))?;
+        Ok((body, is_whole))
     }
 
     /// The events of a stream, which may belong to a request, each limited in size.
@@ -287,7 +282,7 @@ impl StreamableHttpClient for HttpClient {
         let reply = self.send(Method::GET, session_id.as_ref(), headers, None);
         let reply = reply.await?;
         // Any other answer means that the server has no such stream, which is optional.
-        if !reply.status().is_success() || !has_content_type(&reply, EVENT_STREAM) {
+        if !reply.status().is_success() || !is_event_stream(&reply) {
             return Err(StreamableHttpError::ServerDoesNotSupportSse);
         }
         Ok(self.events(reply, None))
@@ -324,11 +319,8 @@ fn network_error(url: &Url, error: TransportError) -> HttpError {
     })
 }
 
-fn has_content_type(reply: &RawResponse, kind: &str) -> bool {
-    let found = reply.headers().get(CONTENT_TYPE);
-    let found = found.and_then(|value| value.to_str().ok());
-    let found = found.and_then(|value| value.split(';').next());
-    found.is_some_and(|value| value.trim().eq_ignore_ascii_case(kind))
+fn is_event_stream(reply: &RawResponse) -> bool {
+    reply.media_type().as_deref() == Some(EVENT_STREAM_MIME_TYPE)
 }
 
 fn status_error(head: HttpResponse, body: &[u8]) -> HttpError {

@@ -3,19 +3,19 @@
 //!
 //! Which request an input request belongs to is decided in `in_flight`.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use panpan_failure::{Failure, codes};
+use panpan_mcp::input::{to_question, to_result};
 use panpan_redact::Redactor;
 use panpan_runtime::{
-    AskClient, AskError, Context, Credentials, Identity, Question, QuestionKind, QuestionKinds,
-    QuestionReply,
+    AskClient, AskError, Context, Credentials, Identity, Question, QuestionKind, QuestionReply,
 };
-use rmcp::ErrorData;
 use rmcp::model::InputRequest;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
+use super::error::milliseconds;
 use super::in_flight::Unrouted;
 use super::tool_error::bounded;
 
@@ -25,21 +25,15 @@ pub(super) struct InteractiveRequest(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    origin: Origin,
+    /// The client behind the request.
+    asks: Arc<dyn AskClient>,
+    /// The call, unless a client reads a prompt or a resource.
+    context: Option<Context>,
+    /// The caller, if it is known.
+    caller: Option<String>,
+    /// The secrets of the server.
+    secrets: Credentials,
     missing: Mutex<Option<MissingReply>>,
-}
-
-/// The origin of a request.
-#[derive(Debug)]
-enum Origin {
-    /// A call of an operation.
-    Call(Context),
-    /// A client that reads a prompt or a resource.
-    Client {
-        asks: Arc<dyn AskClient>,
-        caller: Option<String>,
-        secrets: Credentials,
-    },
 }
 
 /// An input request without a reply.
@@ -57,7 +51,13 @@ impl InteractiveRequest {
             // Created before the call ends, so that a late input request sees that it has ended.
             context.cancellation();
         }
-        Self::from_origin(Origin::Call(context))
+        Self(Arc::new(Inner {
+            asks: Arc::new(context.clone()),
+            caller: context.direct_caller().map(|it| it.id.clone()),
+            secrets: Credentials::default(),
+            context: Some(context),
+            missing: Mutex::default(),
+        }))
     }
 
     /// A request for a prompt or a resource, from a client that can be asked for input.
@@ -66,80 +66,48 @@ impl InteractiveRequest {
         caller: Option<&Identity>,
         secrets: Credentials,
     ) -> Self {
-        Self::from_origin(Origin::Client {
+        Self(Arc::new(Inner {
             asks,
+            context: None,
             caller: caller.map(|it| it.id.clone()),
             secrets,
-        })
-    }
-
-    fn from_origin(origin: Origin) -> Self {
-        let missing = Mutex::default();
-        Self(Arc::new(Inner { origin, missing }))
+            missing: Mutex::default(),
+        }))
     }
 
     /// The context of the call, if it is one.
     pub(super) fn context(&self) -> Option<&Context> {
-        match &self.0.origin {
-            Origin::Call(context) => Some(context),
-            Origin::Client { .. } => None,
-        }
+        self.0.context.as_ref()
     }
 
     /// The caller, if it is known.
     pub(super) fn caller(&self) -> Option<&str> {
-        match &self.0.origin {
-            Origin::Call(context) => Some(&context.direct_caller()?.id),
-            Origin::Client { caller, .. } => caller.as_deref(),
-        }
+        self.0.caller.as_deref()
     }
 
-    /// The kinds of input that the client supports.
-    pub(super) fn question_kinds(&self) -> QuestionKinds {
-        match &self.0.origin {
-            Origin::Call(context) => context.question_kinds(),
-            Origin::Client { asks, .. } => asks.question_kinds(),
-        }
-    }
-
-    /// The experimental capabilities and extensions of the client.
-    pub(super) fn declared(&self) -> Option<&Map<String, Value>> {
-        match &self.0.origin {
-            Origin::Call(context) => context.client_declares(),
-            Origin::Client { asks, .. } => asks.declared(),
-        }
-    }
-
-    fn can_ask(&self) -> bool {
-        match &self.0.origin {
-            Origin::Call(context) => context.can_ask(),
-            Origin::Client { .. } => true,
-        }
+    /// The client behind the request.
+    pub(super) fn client(&self) -> &dyn AskClient {
+        &*self.0.asks
     }
 
     async fn forward(&self, mut question: Question) -> Result<QuestionReply, AskError> {
-        match &self.0.origin {
-            Origin::Call(context) => context.ask(question).await,
-            Origin::Client { asks, secrets, .. } => {
-                if !question.fits() {
-                    return Err(AskError::TooLarge);
-                }
-                let mut redactor = Redactor::new();
-                secrets.teach(&mut redactor);
-                question.message = redactor.text(&question.message).into_owned();
-                asks.ask(question).await
+        // A call does this itself.
+        if self.0.context.is_none() {
+            if !question.fits() {
+                return Err(AskError::TooLarge);
             }
+            let mut redactor = Redactor::new();
+            self.0.secrets.teach(&mut redactor);
+            question.message = redactor.text(&question.message).into_owned();
         }
+        self.0.asks.ask(question).await
     }
 
     /// Sleeps, by the clock of the runtime if it is a call.
     pub(super) async fn sleep(&self, duration: Duration) {
-        match &self.0.origin {
-            Origin::Call(context) => {
-                let pause_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
-                context.sleep(pause_ms).await;
-            }
-            Origin::Client { .. } => tokio::time::sleep(duration).await,
+        match &self.0.context {
+            Some(context) => context.sleep(milliseconds(duration)).await,
+            None => tokio::time::sleep(duration).await,
         }
     }
 
@@ -159,29 +127,23 @@ impl InteractiveRequest {
         let reply = self.forward(question).await;
         reply
             .map(|reply| to_result(reply, is_form))
-            .inspect_err(|reason| self.record_unasked(message, *reason))
-    }
-
-    fn record_unasked(&self, message: String, reason: AskError) {
-        let missing = self.0.missing.lock();
-        let mut missing = missing.unwrap_or_else(PoisonError::into_inner);
-        *missing = Some(MissingReply::Unasked { message, reason });
+            .inspect_err(|reason| {
+                let reason = *reason;
+                *self.missing() = Some(MissingReply::Unasked { message, reason });
+            })
     }
 
     /// Records an input request that may have belonged to this request, if its client could have
     /// been asked.
     pub(super) fn record_unrouted(&self, reason: Unrouted) {
-        if self.can_ask() {
-            let missing = self.0.missing.lock();
-            let mut missing = missing.unwrap_or_else(PoisonError::into_inner);
-            missing.get_or_insert(MissingReply::Unrouted(reason));
+        if self.context().is_none_or(Context::can_ask) {
+            self.missing().get_or_insert(MissingReply::Unrouted(reason));
         }
     }
 
     /// Adds the unanswered input request to a failure of the call.
     pub(super) fn explain(&self, failure: Failure) -> Failure {
-        let missing = self.0.missing.lock();
-        match &*missing.unwrap_or_else(PoisonError::into_inner) {
+        match &*self.missing() {
             Some(MissingReply::Unasked { message, reason }) => {
                 with_unasked(failure, message, *reason)
             }
@@ -193,6 +155,11 @@ impl InteractiveRequest {
             }
             _ => failure,
         }
+    }
+
+    fn missing(&self) -> MutexGuard<'_, Option<MissingReply>> {
+        let missing = self.0.missing.lock();
+        missing.unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -238,58 +205,4 @@ fn with_unrouted(failure: Failure, reason: Unrouted) -> Failure {
                  restarted"
             }
         }])
-}
-
-pub(super) fn to_question(name: Option<String>, request: InputRequest) -> Option<Question> {
-    let to_client = |kind| Question {
-        name: name.clone(),
-        message: String::new(),
-        kind,
-    };
-    let params = match request {
-        InputRequest::Elicitation(request) => request.params,
-        InputRequest::CreateMessage(request) => {
-            let params = serde_json::to_value(request.params).ok()?;
-            return Some(to_client(QuestionKind::Sampling { params }));
-        }
-        InputRequest::ListRoots(_) => return Some(to_client(QuestionKind::Roots)),
-        _ => return None,
-    };
-    let mut params = serde_json::to_value(params).unwrap_or_default();
-    let mut text = |name: &str| match params[name].take() {
-        Value::String(text) => text,
-        _ => String::new(),
-    };
-    let message = text("message");
-    let kind = match text("mode").as_str() {
-        "url" => QuestionKind::Url {
-            url: text("url"),
-            id: text("elicitationId"),
-        },
-        _ => QuestionKind::Form {
-            schema: params["requestedSchema"].take(),
-        },
-    };
-    Some(Question {
-        name,
-        message,
-        kind,
-    })
-}
-
-pub(super) fn to_result(reply: QuestionReply, is_form: bool) -> Value {
-    match reply {
-        QuestionReply::Accepted(values) if is_form => {
-            json!({"action": "accept", "content": values})
-        }
-        QuestionReply::Accepted(_) => json!({"action": "accept"}),
-        QuestionReply::Declined => json!({"action": "decline"}),
-        QuestionReply::Cancelled => json!({"action": "cancel"}),
-        QuestionReply::Result(result) => result,
-    }
-}
-
-/// The error response to an input request that got no reply.
-pub(super) fn no_reply(reason: &str) -> ErrorData {
-    ErrorData::invalid_request(reason.to_owned(), None)
 }

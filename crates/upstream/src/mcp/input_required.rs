@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::input_requests::InteractiveRequest;
 
 /// The largest number of times that a request is sent until there is a result.
-pub const ROUNDS_LIMIT: usize = 10;
+pub const ROUNDS_LIMIT: u32 = 10;
 
 /// The pause before the next round if the server asked for no input, multiplied by the number of
 /// rounds so far.
@@ -47,6 +47,11 @@ impl Round {
         self.number == 0
     }
 
+    /// The number of the next round, up to the limit.
+    fn next_number(&self) -> Option<u32> {
+        Some(self.number + 1).filter(|number| *number < ROUNDS_LIMIT)
+    }
+
     /// The request with the members of this round.
     pub(super) fn applied_to(&self, mut request: ClientRequest) -> ClientRequest {
         let (responses, state) = match &mut request {
@@ -72,10 +77,7 @@ impl Round {
         request: &InteractiveRequest,
         result: Value,
     ) -> Result<Self, InputNotProvided> {
-        let number = self.number + 1;
-        if usize::try_from(number).is_ok_and(|number| number >= ROUNDS_LIMIT) {
-            return Err(InputNotProvided::TooManyRounds);
-        }
+        let number = self.next_number().ok_or(InputNotProvided::TooManyRounds)?;
         let required: InputRequiredResult =
             serde_json::from_value(result).map_err(|_| InputNotProvided::Malformed)?;
         let input_requests = required.input_requests.unwrap_or_default();
@@ -98,11 +100,7 @@ impl Round {
         request: &InteractiveRequest,
         elicitations: Vec<InputRequest>,
     ) -> Option<Self> {
-        let number = self.number + 1;
-        let is_last = usize::try_from(number).is_ok_and(|number| number >= ROUNDS_LIMIT);
-        if elicitations.is_empty() || is_last {
-            return None;
-        }
+        let number = self.next_number().filter(|_| !elicitations.is_empty())?;
         for elicitation in elicitations {
             let result = request.request_input(None, elicitation).await.ok()?;
             let is_accepted = result.get("action").and_then(Value::as_str) == Some("accept");

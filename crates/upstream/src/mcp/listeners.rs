@@ -6,11 +6,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use panpan_redact::Redactor;
-use panpan_runtime::{
-    AskError, Credentials, Listener, Question, QuestionKinds, QuestionReply, ServiceNotification,
-    StateOwner,
-};
-use serde_json::{Map, Value};
+use panpan_runtime::{Credentials, Listener, ServiceNotification, StateOwner};
 
 /// The connected clients, each with the owner of its state.
 #[derive(Debug, Default)]
@@ -60,9 +56,14 @@ impl ConnectionListeners {
         }
     }
 
-    /// Whether the connection belongs to a single client or caller.
+    /// Whether the connection belongs to one owner of state.
+    pub(super) fn has_owner(&self) -> bool {
+        self.owner != StateOwner::Anyone
+    }
+
+    /// Whether the connection belongs to a single client or owner of state.
     pub(super) fn is_exclusive(&self) -> bool {
-        self.has_one_client || self.owner != StateOwner::Anyone
+        self.has_one_client || self.has_owner()
     }
 
     /// The listeners of an owner's connection.
@@ -74,8 +75,8 @@ impl ConnectionListeners {
     }
 
     /// Passes on a notification, with the secrets of the server redacted.
-    pub(super) fn notify(&self, notice: ServiceNotification) {
-        let is_shared = self.owner == StateOwner::Anyone;
+    pub(super) fn notify(&self, mut notice: ServiceNotification) {
+        let is_shared = !self.has_owner();
         let listeners = match &notice {
             // A client passes on only updates that it subscribed to.
             ServiceNotification::ResourceUpdated(_) if is_shared => self.listeners.select(|_| true),
@@ -84,16 +85,11 @@ impl ConnectionListeners {
         if listeners.is_empty() {
             return;
         }
-        let notice = match notice {
-            ServiceNotification::Log(mut line) => {
-                let mut redactor = Redactor::new();
-                self.secrets.teach(&mut redactor);
-                redactor.value(&mut line);
-                ServiceNotification::Log(line)
-            }
-            other @ (ServiceNotification::ResourceUpdated(_)
-            | ServiceNotification::ElicitationComplete(_)) => other,
-        };
+        if let ServiceNotification::Log(line) = &mut notice {
+            let mut redactor = Redactor::new();
+            self.secrets.teach(&mut redactor);
+            redactor.value(line);
+        }
         for listener in listeners {
             listener.notify(notice.clone());
         }
@@ -104,35 +100,22 @@ impl ConnectionListeners {
         self.clients().iter().any(|it| it.is_subscribed(uri))
     }
 
-    /// The kinds of input that the client of this connection supports outside of calls.
-    pub(super) fn question_kinds(&self) -> QuestionKinds {
-        let newest = self.clients().pop();
-        newest.map_or_else(QuestionKinds::default, |it| it.question_kinds())
-    }
-
-    /// The experimental capabilities and extensions of the client of this connection.
-    pub(super) fn declared(&self) -> Option<Map<String, Value>> {
-        self.clients().pop()?.declared().cloned()
-    }
-
-    /// Forwards an input request to the newest client of this connection.
-    pub(super) async fn ask(&self, question: Question) -> Result<QuestionReply, AskError> {
-        let newest = self.clients().pop().ok_or(AskError::Unsupported)?;
-        newest.ask(question).await
+    /// The newest client of this connection, which is asked for input outside of calls.
+    pub(super) fn newest(&self) -> Option<Arc<dyn Listener>> {
+        self.clients().pop()
     }
 
     fn clients(&self) -> Vec<Arc<dyn Listener>> {
-        match self.owner == StateOwner::Anyone {
-            true if self.has_one_client => self.listeners.select(|_| true),
-            true => Vec::new(),
-            false => self.listeners.select(|owner| *owner == self.owner),
+        match self.has_owner() {
+            true => self.listeners.select(|owner| *owner == self.owner),
+            false => self.listeners.select(|_| self.has_one_client),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use panpan_runtime::{AskClient, BoxFuture};
+    use panpan_runtime::{AskClient, AskError, BoxFuture, Question, QuestionReply};
     use serde_json::json;
 
     use super::*;

@@ -4,10 +4,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use panpan_runtime::{Context, ServiceNotification};
+use panpan_mcp::STATELESS;
+use panpan_mcp::input::client_capabilities;
+use panpan_runtime::Context;
 use rmcp::model::{
-    CancelledNotificationParam, ClientRequest, GetExtensions, ProtocolVersion, RequestId,
-    RequestMetaObject, ServerNotification, ServerPeerInfo, ServerResult, SubscriptionFilter,
+    CancelledNotificationParam, ClientRequest, GetExtensions, RequestId, RequestMetaObject,
+    ServerNotification, ServerPeerInfo, ServerResult, SubscriptionFilter,
 };
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, ClientServiceExt, Peer, PeerRequestOptions,
@@ -19,18 +21,17 @@ use rmcp::transport::streamable_http_client::{
 use rmcp::transport::{DynamicTransportError, Transport};
 use rmcp::{RoleClient, transport};
 use serde_json::Value;
+use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::child::{Child, ChildPipes, EXIT_POLL, SHUTDOWN_WAIT};
-use super::children::Children;
-use super::client_handler::{ConnectionHandler, client_capabilities};
-use super::error::{FailedRequest, McpError, RpcError};
+use super::client_handler::ConnectionHandler;
+use super::error::{FailedRequest, McpError};
 use super::http::{HttpClient, RESPONSE_BYTES_LIMIT};
 use super::in_flight::may_require_input;
 use super::incoming;
 use super::input_requests::InteractiveRequest;
-use super::settings::McpCommand;
 use super::stdio::{EndReason, StdioTransport};
 
 /// The timeout of a cancellation notification.
@@ -60,13 +61,10 @@ impl LiveConnection {
     ///
     /// Some servers exit on an unknown method; they are started again with the older handshake.
     pub(super) async fn over_stdio(
-        namespace: &str,
-        command: &McpCommand,
-        children: &Children,
+        start: impl Fn() -> Result<(Child, ChildPipes), McpError>,
         handler: ConnectionHandler,
         sessions: bool,
     ) -> Result<Self, McpError> {
-        let start = || Child::start(namespace, command, children);
         match Self::with_child(start()?, handler.clone(), lifecycle(sessions)).await {
             Err(McpError::Ended(_)) if !sessions => {
                 let old = ClientLifecycleMode::Initialize;
@@ -181,12 +179,12 @@ impl LiveConnection {
     /// cancellation.
     pub(super) async fn request(
         &self,
-        name: &'static str,
         mut request: ClientRequest,
         mut meta: RequestMetaObject,
         interactive: Option<&InteractiveRequest>,
         timeout: Duration,
     ) -> Result<Value, FailedRequest> {
+        let name = request.method().to_owned();
         self.describe_client(interactive, &mut meta);
         let in_flight =
             may_require_input(&request).then(|| self.handler().in_flight.begin(interactive));
@@ -207,11 +205,7 @@ impl LiveConnection {
             context.map(|context| self.handler().track_progress(token, context.clone()));
         let response = tokio::time::timeout(timeout, handle.await_response()).await;
         let Ok(response) = response else {
-            let waited_ms = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
-            return Err(FailedRequest::after_send(McpError::Timeout {
-                request: name,
-                waited_ms,
-            }));
+            return Err(FailedRequest::after_send(McpError::timeout(name, timeout)));
         };
         cancel.id = None;
         if let Some(in_flight) = in_flight {
@@ -236,9 +230,10 @@ impl LiveConnection {
         if !self.is_stateless() {
             return;
         }
-        let kinds = interactive.map(InteractiveRequest::question_kinds);
-        let declared = interactive.and_then(InteractiveRequest::declared);
-        meta.set_client_capabilities(client_capabilities(kinds.unwrap_or_default(), declared));
+        let client = interactive.map(InteractiveRequest::client);
+        let kinds = client.map(|it| it.question_kinds()).unwrap_or_default();
+        let declared = client.and_then(|it| it.declared());
+        meta.set_client_capabilities(client_capabilities(kinds, declared));
         let context = interactive.and_then(InteractiveRequest::context);
         let level = context.and_then(Context::log_level);
         let level = level.and_then(|it| serde_json::from_value(it.into()).ok());
@@ -250,18 +245,21 @@ impl LiveConnection {
     /// Whether the server uses the stateless version of the protocol.
     pub(super) fn is_stateless(&self) -> bool {
         let info = self.info();
-        info.is_some_and(|info| info.protocol_version >= ProtocolVersion::V_2026_07_28)
+        info.is_some_and(|info| info.protocol_version >= STATELESS)
     }
 
     /// Subscribes to a resource of a stateless server, until the returned handle is dropped; `None`
     /// for a session.
     pub(super) fn subscribe(&self, uri: &str) -> Option<AbortOnDropHandle<()>> {
-        self.is_stateless().then(|| {
-            let mut filter = SubscriptionFilter::default();
-            filter.resource_subscriptions = Some(vec![uri.to_owned()]);
-            let peer = self.service.peer().clone();
-            AbortOnDropHandle::new(tokio::spawn(listen(peer, filter, self.handler().clone())))
-        })
+        let mut filter = SubscriptionFilter::default();
+        filter.resource_subscriptions = Some(vec![uri.to_owned()]);
+        self.is_stateless()
+            .then(|| AbortOnDropHandle::new(self.spawn_listener(filter)))
+    }
+
+    fn spawn_listener(&self, filter: SubscriptionFilter) -> JoinHandle<()> {
+        let (peer, handler) = (self.service.peer().clone(), self.handler().clone());
+        tokio::spawn(listen(peer, filter, handler))
     }
 
     /// Notifies the server that the roots of its client changed.
@@ -275,11 +273,7 @@ impl LiveConnection {
             ServiceError::McpError(error) if incoming::is_replacement(&error) => {
                 McpError::UnreadableResponse
             }
-            ServiceError::McpError(error) => McpError::Rpc(RpcError {
-                code: error.code.0.into(),
-                message: error.message.into_owned(),
-                data: error.data,
-            }),
+            ServiceError::McpError(error) => McpError::Rpc(error.into()),
             ServiceError::TransportSend(error) => transport_error(error, &self.end),
             ServiceError::TransportClosed | ServiceError::Cancelled { .. } => {
                 McpError::Ended(self.end_reason())
@@ -290,9 +284,8 @@ impl LiveConnection {
 
     /// Stateless servers send `list_changed` only to subscribers.
     fn subscribe_to_lists(&self) {
-        let info = self.info();
-        let stateless = info.filter(|info| info.protocol_version >= ProtocolVersion::V_2026_07_28);
-        let Some(info) = stateless else { return };
+        let info = self.info().filter(|_| self.is_stateless());
+        let Some(info) = info else { return };
         let capabilities = &info.capabilities;
         let tools = capabilities.tools.as_ref().and_then(|it| it.list_changed);
         let prompts = capabilities.prompts.as_ref().and_then(|it| it.list_changed);
@@ -303,11 +296,7 @@ impl LiveConnection {
             filter.tools_list_changed = tools;
             filter.prompts_list_changed = prompts;
             filter.resources_list_changed = resources;
-            tokio::spawn(listen(
-                self.service.peer().clone(),
-                filter,
-                self.handler().clone(),
-            ));
+            self.spawn_listener(filter);
         }
     }
 }
@@ -318,19 +307,22 @@ async fn listen(peer: Peer<RoleClient>, filter: SubscriptionFilter, handler: Con
         return;
     };
     while let Ok(Some(notification)) = subscription.next().await {
-        if let ServerNotification::ResourceUpdatedNotification(updated) = &notification {
-            let params = serde_json::to_value(&updated.params).unwrap_or_default();
-            handler
-                .listeners
-                .notify(ServiceNotification::ResourceUpdated(params));
-            continue;
-        }
-        handler.record_change(|changes| match notification {
-            ServerNotification::ToolListChangedNotification(_) => changes.tools += 1,
-            ServerNotification::PromptListChangedNotification(_) => changes.prompts += 1,
-            ServerNotification::ResourceListChangedNotification(_) => changes.resources += 1,
+        let changes = &handler.changes;
+        match notification {
+            ServerNotification::ResourceUpdatedNotification(it) => {
+                handler.resource_updated(&it.params);
+            }
+            ServerNotification::ToolListChangedNotification(_) => {
+                changes.send_modify(|it| it.tools += 1);
+            }
+            ServerNotification::PromptListChangedNotification(_) => {
+                changes.send_modify(|it| it.prompts += 1);
+            }
+            ServerNotification::ResourceListChangedNotification(_) => {
+                changes.send_modify(|it| it.resources += 1);
+            }
             _ => {}
-        });
+        }
     }
 }
 
@@ -339,7 +331,7 @@ fn lifecycle(sessions: bool) -> ClientLifecycleMode {
     match sessions {
         true => ClientLifecycleMode::Initialize,
         false => ClientLifecycleMode::Auto {
-            preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+            preferred_versions: vec![STATELESS],
             legacy_version: None,
         },
     }
@@ -357,11 +349,7 @@ fn handshake_error(error: ClientInitializeError, end: &EndReason) -> McpError {
         ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::Cancelled => {
             McpError::Ended(end.text())
         }
-        ClientInitializeError::JsonRpcError(error) => McpError::Rpc(RpcError {
-            code: error.code.0.into(),
-            message: error.message.into_owned(),
-            data: error.data,
-        }),
+        ClientInitializeError::JsonRpcError(error) => McpError::Rpc(error.into()),
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => {
             handshake_error(*fallback, end)
         }

@@ -1,7 +1,6 @@
 //! MCP servers behind operations: every tool of a server is an operation.
 //!
-//! The only module of this crate that uses rmcp, and none of its types leave the module. A server
-//! is connected to on first use and again after a connection has ended; everything that is waited
+//! The only module of this crate that uses rmcp. A server is connected to on first use and again after a connection has ended; everything that is waited
 //! for has a timeout or a limit. Failures are classified in `tool_error` (results of tools) and
 //! `request_failure` (everything else).
 
@@ -26,7 +25,6 @@ mod input_required;
 mod listeners;
 mod live_connection;
 mod operation_names;
-mod output;
 mod pool;
 mod request_failure;
 mod servers;
@@ -40,6 +38,8 @@ use std::sync::{Arc, Mutex};
 
 use jiff::Timestamp;
 use panpan_failure::{Failure, Marked};
+use panpan_mcp::library::{About, Changes, Freshness, List};
+use panpan_mcp::names::PANPAN_CAPABILITY;
 use panpan_redact::Redactor;
 use panpan_runtime::retry::{BudgetSettings, UpstreamHealth};
 use panpan_runtime::{AskClient, Identity, Registration, StateOwner};
@@ -47,14 +47,12 @@ use rmcp::model::{Implementation, ServerPeerInfo};
 use tokio::sync::watch;
 
 use call::ToolCall;
-pub use client_handler::McpChanges;
 pub use connection::{FIRST_BACKOFF, MAX_BACKOFF};
-use error::FailedRequest;
+use error::{FailedRequest, milliseconds};
 pub use error::{HttpResponse, McpError, RpcError};
-pub use features::{ITEMS_LIMIT, McpCapabilities, McpFreshness, PAGES_LIMIT};
+pub use features::{ITEMS_LIMIT, PAGES_LIMIT};
 pub use http::RESPONSE_BYTES_LIMIT;
 pub use input_required::ROUNDS_LIMIT;
-pub use output::FAILURE_CONTENT_BYTES_LIMIT;
 use pool::Pool;
 use request_failure::SideEffects;
 pub use servers::McpServers;
@@ -64,7 +62,7 @@ pub use settings::{
 };
 pub use stdio::{LINE_BYTES_LIMIT, SKIPPED_LINES_LIMIT, UNREAD_RESPONSES_LIMIT};
 pub use tool_error::{FAILURE_BYTES_LIMIT, MESSAGE_CHARACTERS_LIMIT};
-pub use tool_import::{DEFINITION_EXTENSION, ERRORS_LIMIT, McpWarning, TOOL_EXTENSION};
+pub use tool_import::{ERRORS_LIMIT, McpWarning};
 
 /// An MCP server. Clones are the same server; dropping the last one closes the connection and ends
 /// a process that was started.
@@ -75,29 +73,15 @@ pub struct McpUpstream {
     upstream: Arc<UpstreamHealth>,
     scopes: Arc<[String]>,
     names: McpNames,
-    /// The freshness of its lists, by member name.
-    freshness: Arc<Mutex<BTreeMap<&'static str, McpFreshness>>>,
+    /// The freshness of its lists.
+    freshness: Arc<Mutex<BTreeMap<List, Freshness>>>,
 }
-
-/// The capability by which a panpan identifies itself, whatever its name.
-const PANPAN_CAPABILITY: &str = "dev.panpan";
 
 fn is_panpan(info: &ServerPeerInfo) -> bool {
     let is_named = |it: &Implementation| it.name == "panpan";
     let experimental = info.capabilities.experimental.as_ref();
     info.server_info.as_ref().is_some_and(is_named)
         || experimental.is_some_and(|it| it.contains_key(PANPAN_CAPABILITY))
-}
-
-/// What a server says about itself.
-#[derive(Clone, Debug, PartialEq)]
-pub struct McpAbout {
-    /// Its name, title, version and icons, as JSON of the protocol.
-    pub server_info: serde_json::Value,
-    /// Its instructions.
-    pub instructions: Option<String>,
-    /// Its capabilities, as JSON of the protocol.
-    pub capabilities: serde_json::Value,
 }
 
 /// The caller of a request for resources, prompts or completion.
@@ -140,7 +124,7 @@ impl McpUpstream {
 
     /// The first segment of the names of its operations.
     pub fn namespace(&self) -> &str {
-        &self.pool.shared().namespace
+        &self.pool.shared().server.namespace
     }
 
     /// Whether a caller has the scopes that this server requires.
@@ -160,42 +144,41 @@ impl McpUpstream {
     }
 
     /// What the server says about itself, if it is connected.
-    pub fn about(&self) -> Option<McpAbout> {
+    pub fn about(&self) -> Option<About> {
         let live = self.pool.shared().current()?;
         let info = live.info()?;
-        Some(McpAbout {
-            server_info: serde_json::to_value(info.server_info.as_ref()?).ok()?,
+        Some(About {
+            server_info: info.server_info.clone()?,
             instructions: info.instructions.as_deref().map(tool_error::bounded),
-            capabilities: serde_json::to_value(&info.capabilities).ok()?,
+            capabilities: info.capabilities.clone(),
         })
     }
 
     /// Notifies of changed lists, so that its operations can be imported again.
-    pub fn changes(&self) -> watch::Receiver<McpChanges> {
+    pub fn changes(&self) -> watch::Receiver<Changes> {
         self.pool.shared().changes()
     }
 
     /// Notifies an owner of state of changed lists in its session.
-    pub fn changes_for(&self, owner: &StateOwner) -> watch::Receiver<McpChanges> {
+    pub fn changes_for(&self, owner: &StateOwner) -> watch::Receiver<Changes> {
         self.pool.changes_for(owner)
     }
 
     /// Its tools as operations. Connects if necessary.
     pub async fn operations(&self) -> Result<McpOperations, McpError> {
-        let tools = self.list_tools().await?;
+        let tools = self.list(List::Tools, &StateOwner::Anyone).await?;
         let connection = self.pool.shared();
         let live = connection.connected().await?;
         let by_panpan = live.info().is_some_and(|info| is_panpan(&info));
         let (imported, warnings) =
             tool_import::operations(self.namespace(), &tools, by_panpan, self.names);
-        let timeout = connection.timeouts.call;
-        let timeout_ms = timeout.map(|it| u64::try_from(it.as_millis()).unwrap_or(u64::MAX));
+        let timeout_ms = connection.server.timeouts.call.map(milliseconds);
         let registrations = imported.into_iter().map(|mut imported| {
             imported.spec.timeout_ms = timeout_ms;
             imported.spec.access_control.require(&self.scopes);
             let call = ToolCall::new(self.pool.clone(), &imported);
             Registration::new(imported.spec, call)
-                .with_credentials(connection.secrets.clone())
+                .with_credentials(connection.server.secrets.clone())
                 .behind(self.upstream.clone())
                 .relaying()
         });
@@ -228,7 +211,7 @@ impl McpUpstream {
         let failure =
             request_failure::failure(self.namespace(), &failed, SideEffects::ReadOnly, now);
         let mut redactor = Redactor::new();
-        self.pool.shared().secrets.teach(&mut redactor);
+        self.pool.shared().server.secrets.teach(&mut redactor);
         failure.redacted_by(redactor, Marked::default()).into()
     }
 }

@@ -8,11 +8,11 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
+use panpan_mcp::library::Changes;
 use panpan_runtime::StateOwner;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::client_handler::McpChanges;
 use super::connection::Connection;
 use super::error::McpError;
 use super::listeners::Listeners;
@@ -41,7 +41,7 @@ pub(super) struct Pool {
 struct State {
     sessions: HashMap<StateOwner, Session>,
     /// The senders of list changes, by owner.
-    changes: HashMap<StateOwner, watch::Sender<McpChanges>>,
+    changes: HashMap<StateOwner, watch::Sender<Changes>>,
     /// Whether the server keeps state, if known.
     keeps_state: Option<bool>,
     /// Whether the task that closes idle sessions is running.
@@ -100,7 +100,7 @@ impl Pool {
     }
 
     /// Notifies an owner of state of changed lists in its session.
-    pub(super) fn changes_for(self: &Arc<Self>, owner: &StateOwner) -> watch::Receiver<McpChanges> {
+    pub(super) fn changes_for(self: &Arc<Self>, owner: &StateOwner) -> watch::Receiver<Changes> {
         let keeps_state = self.known_to_keep_state() == Some(true);
         if self.uses_shared(owner) || !keeps_state {
             return self.shared.changes();
@@ -168,7 +168,7 @@ impl Pool {
         self: &Arc<Self>,
         state: &mut State,
         owner: &StateOwner,
-    ) -> watch::Sender<McpChanges> {
+    ) -> watch::Sender<Changes> {
         if let Some(known) = state.changes.get(owner) {
             return known.clone();
         }
@@ -263,7 +263,7 @@ async fn close_idle(pool: Weak<Pool>, idle: Duration) {
 }
 
 /// Has the tools listed again when a session reports changed tools.
-async fn forward_tool_changes(mut changes: watch::Receiver<McpChanges>, shared: Weak<Connection>) {
+async fn forward_tool_changes(mut changes: watch::Receiver<Changes>, shared: Weak<Connection>) {
     let mut seen = changes.borrow_and_update().tools;
     while changes.changed().await.is_ok() {
         let Some(shared) = shared.upgrade() else {

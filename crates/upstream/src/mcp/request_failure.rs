@@ -246,7 +246,7 @@ mod tests {
 
     fn timeout() -> McpError {
         McpError::Timeout {
-            request: "tools/call",
+            request: "tools/call".to_owned(),
             waited_ms: 5,
         }
     }
@@ -259,7 +259,7 @@ mod tests {
         })
     }
 
-    fn rpc_error(code: i64) -> McpError {
+    fn rpc_error(code: i32) -> McpError {
         McpError::Rpc(RpcError {
             code,
             message: "no".to_owned(),
@@ -279,7 +279,7 @@ mod tests {
     fn start(kind: ErrorKind) -> McpError {
         McpError::Start {
             program: "server".to_owned(),
-            source: kind.into(),
+            source: Arc::new(kind.into()),
         }
     }
 

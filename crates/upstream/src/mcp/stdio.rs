@@ -8,11 +8,11 @@
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use panpan_mcp::lines::{Line, LineReader, write_line};
 use rmcp::RoleClient;
 use rmcp::model::ServerJsonRpcMessage;
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{ChildStdin, ChildStdout};
 
 use super::child::{Child, ChildPipes, EXIT_STATUS_WAIT, SHUTDOWN_WAIT};
@@ -52,8 +52,7 @@ impl EndReason {
 pub(super) struct StdioTransport {
     child: Child,
     input: Arc<tokio::sync::Mutex<Option<ChildStdin>>>,
-    output: BufReader<ChildStdout>,
-    line: Vec<u8>,
+    output: LineReader<ChildStdout>,
     skipped_lines: usize,
     /// Cloned by every response until it is written.
     unread_responses: Arc<()>,
@@ -75,8 +74,7 @@ impl StdioTransport {
         Self {
             child,
             input: Arc::new(tokio::sync::Mutex::new(Some(pipes.input))),
-            output: BufReader::new(pipes.output),
-            line: Vec::new(),
+            output: LineReader::new(pipes.output, LINE_BYTES_LIMIT),
             skipped_lines: 0,
             unread_responses: Arc::default(),
             end,
@@ -87,27 +85,15 @@ impl StdioTransport {
 
     /// Reads on until a line is complete. Cancel-safe.
     async fn read_line(&mut self) -> Option<()> {
-        loop {
-            let available = match self.output.fill_buf().await {
-                Ok(available) if !available.is_empty() => available,
-                _ => {
-                    self.record_exit().await;
-                    return None;
-                }
-            };
-            let end = available.iter().position(|byte| *byte == b'\n');
-            let taken = end.map_or(available.len(), |at| at + 1);
-            if self.line.len() + taken > LINE_BYTES_LIMIT {
+        match self.output.next().await {
+            Ok(Line::Complete) => return Some(()),
+            Ok(Line::TooLong { .. }) => {
                 let reason = format!("a message exceeds {LINE_BYTES_LIMIT} bytes");
                 self.end.record(reason);
-                return None;
             }
-            self.line.extend_from_slice(&available[..taken]);
-            self.output.consume(taken);
-            if end.is_some() {
-                return Some(());
-            }
+            Ok(Line::Rest | Line::End) | Err(_) => self.record_exit().await,
         }
+        None
     }
 
     async fn record_exit(&mut self) {
@@ -145,9 +131,7 @@ impl StdioTransport {
     }
 
     fn parse_line(&mut self) -> Option<ServerJsonRpcMessage> {
-        let line = std::mem::take(&mut self.line);
-        let text = line.trim_ascii();
-        let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+        let text = self.output.text();
         let unreadable = || {
             let only = self.handler.in_flight.only_request_id();
             let request = incoming::unreadable_response(text, only)?;
@@ -172,12 +156,10 @@ async fn write(
     input: &tokio::sync::Mutex<Option<ChildStdin>>,
     message: &TxJsonRpcMessage<RoleClient>,
 ) -> Result<(), io::Error> {
-    let mut line = serde_json::to_vec(message)?;
-    line.push(b'\n');
+    let message = serde_json::to_vec(message)?;
     let mut input = input.lock().await;
     let input = input.as_mut().ok_or(io::ErrorKind::NotConnected)?;
-    input.write_all(&line).await?;
-    input.flush().await
+    write_line(input, message).await
 }
 
 impl Transport<RoleClient> for StdioTransport {

@@ -8,29 +8,17 @@ use std::fmt;
 
 use panpan_contract::operation::{OperationName, OperationSpec, OperationType};
 use panpan_failure::{Code, ErrorDefinition, Kind};
+use panpan_mcp::names::{DEFINITION_EXTENSION, ERRORS_META_KEY, KEY_ARGUMENT, TOOL_EXTENSION};
+use panpan_mcp::output;
 use panpan_runtime::{Context, Registry, RegistryProblem, RegistryProblems};
 use serde_json::{Value, json};
 
 use super::incoming::REQUIRES_TASK_META_KEY;
+use super::operation_names;
 use super::settings::McpNames;
-use super::{operation_names, output};
-
-/// The extension of an operation with the name of its tool.
-pub const TOOL_EXTENSION: &str = "x-mcp-tool";
-
-/// The extension of an operation with the definition of its tool for clients that list tools:
-/// `order`, the position in the server's list; `name`, if the server's own name is used; and
-/// `title`, `annotations`, `icons` and `_meta` as the server wrote them.
-pub const DEFINITION_EXTENSION: &str = "x-mcp-definition";
 
 /// The members that a definition copies from a listed tool.
 const COPIED_MEMBERS: [&str; 4] = ["title", "annotations", "icons", "_meta"];
-
-/// The key in a tool's `_meta` where a panpan publishes the failures of the tool.
-const ERRORS_META_KEY: &str = "dev.panpan/errors";
-
-/// The argument that a panpan adds to tools that change something.
-const KEY_ARGUMENT: &str = "idempotency_key";
 
 /// The largest number of failures that are imported per tool.
 pub const ERRORS_LIMIT: usize = 200;

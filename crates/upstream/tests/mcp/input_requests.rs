@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use panpan_failure::{Effect, Redacted};
+use panpan_mcp::library::Request;
 use panpan_runtime::{
     AskClient, AskError, BoxFuture, CallRequest, Dispatcher, Identity, Question, QuestionKind,
     QuestionReply,
@@ -224,7 +225,7 @@ pub(crate) fn the_number_of_rounds_is_limited() {
             let said = elicit(&gateway, input, Some(client.clone())).await;
             assert_eq!(said.is_ok(), is_answered, "{rounds}");
             let asked = client.questions.lock().unwrap().len();
-            assert_eq!(asked, rounds.min(ROUNDS_LIMIT - 1), "{rounds}");
+            assert_eq!(asked, rounds.min(ROUNDS_LIMIT - 1) as usize, "{rounds}");
         }
         // The server sees that the client supports no input and can do without.
         let input = json!({"rounds": 0});
@@ -413,16 +414,19 @@ pub(crate) fn an_elicitation_before_a_prompt_or_resource_reaches_the_client() {
         };
         let replies = json!({"it": {"action": "accept", "content": {"name": "Ada"}}}).to_string();
         let asked = caller(Some(&client));
-        let prompt = upstream
-            .get_prompt(&asked, "greet", values(json!({})))
-            .await;
+        let greet = || Request::Prompt {
+            name: "greet".to_owned(),
+            arguments: values(json!({})),
+        };
+        let prompt = upstream.request(&asked, greet()).await;
         let prompt = prompt.unwrap();
         assert_eq!(prompt["messages"][0]["content"]["text"], json!(replies));
-        let read = upstream.read_resource(&asked, "test://one").await.unwrap();
+        let read = Request::Read("test://one".to_owned());
+        let read = upstream.request(&asked, read).await.unwrap();
         assert_eq!(read["contents"][0]["text"], json!(replies));
         assert_eq!(client.questions.lock().unwrap().len(), 2);
         let without_client = caller(None);
-        let unasked = upstream.get_prompt(&without_client, "greet", values(json!({})));
+        let unasked = upstream.request(&without_client, greet());
         let unasked = unasked.await.unwrap_err();
         assert!(matches!(unasked, McpError::InputRequired(_)), "{unasked:?}");
         let failure = upstream.failure(unasked, Timestamp::UNIX_EPOCH);

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use panpan_mcp::library::{List, Request};
 use panpan_runtime::{Dispatcher, StateOwner};
 use panpan_upstream::mcp::{
     McpCaller, McpServers, McpSessions, McpSettings, McpTimeouts, McpTransport, McpUpstream,
@@ -50,8 +51,13 @@ async fn remembered(servers: &McpServers, owner: StateOwner) -> Vec<String> {
         owner,
         ..McpCaller::default()
     };
-    let listed = servers.resources(&caller).await.unwrap();
-    let uris = listed.iter().map(|it| it["uri"].as_str().unwrap());
+    let listed = servers.request(&caller, Request::List(List::Resources));
+    let listed = listed.await.unwrap();
+    let uris = listed
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["uri"].as_str().unwrap());
     let uris = uris.filter_map(|it| it.strip_prefix("test://remembered/"));
     uris.map(str::to_owned).collect()
 }

@@ -4,16 +4,33 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use panpan_failure::Effect;
+use panpan_mcp::library::{List, Request};
 use panpan_redact::Secret;
 use panpan_runtime::{CallRequest, Identity, StateOwner, Trace};
 use panpan_upstream::mcp::{
     FIRST_BACKOFF, ITEMS_LIMIT, LINE_BYTES_LIMIT, McpCaller, McpCommand, McpError, McpServers,
     McpSettings, McpTimeouts, McpTransport, McpUpstream, PAGES_LIMIT, SKIPPED_LINES_LIMIT,
 };
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::fixture::{ProgressLog, at, call, child, command, gateway, gateway_with, run};
 use crate::server::INHERITED;
+
+fn prompt(name: &str, arguments: Map<String, Value>) -> Request {
+    Request::Prompt {
+        name: name.to_owned(),
+        arguments,
+    }
+}
+
+fn complete(params: Value) -> Request {
+    Request::Complete(serde_json::from_value(params).unwrap())
+}
+
+async fn listed(servers: &McpServers, list: List, caller: &McpCaller<'_>) -> Vec<Value> {
+    let listed = servers.request(caller, Request::List(list)).await;
+    listed.unwrap().as_array().unwrap().clone()
+}
 
 fn anonymous() -> McpCaller<'static> {
     McpCaller::default()
@@ -140,7 +157,10 @@ pub(crate) fn a_child_that_keeps_exiting_gets_a_backoff_despite_responses_in_bet
             call(&gateway, "echo", json!({})).await.unwrap();
         }
         call(&gateway, "die", json!({})).await.unwrap_err();
-        let error = upstream.list_tools().await.unwrap_err();
+        let error = upstream
+            .list(List::Tools, &StateOwner::Anyone)
+            .await
+            .unwrap_err();
         assert!(matches!(error, McpError::Backoff { .. }), "{error:?}");
     });
 }
@@ -225,12 +245,18 @@ pub(crate) fn content_beside_a_failure_is_passed_on_redacted() {
 pub(crate) fn the_freshness_of_a_list_is_known_after_reading_it() {
     run(async {
         let upstream = child("modern");
-        assert_eq!(upstream.freshness("prompts"), None);
-        upstream.list_prompts(&StateOwner::Anyone).await.unwrap();
-        let fresh = upstream.freshness("prompts").unwrap();
+        assert_eq!(upstream.freshness(List::Prompts), None);
+        upstream
+            .list(List::Prompts, &StateOwner::Anyone)
+            .await
+            .unwrap();
+        let fresh = upstream.freshness(List::Prompts).unwrap();
         assert_eq!((fresh.ttl_ms, fresh.is_public), (700, true));
-        upstream.list_tools().await.unwrap();
-        assert_eq!(upstream.freshness("tools"), None);
+        upstream
+            .list(List::Tools, &StateOwner::Anyone)
+            .await
+            .unwrap();
+        assert_eq!(upstream.freshness(List::Tools), None);
     });
 }
 
@@ -287,7 +313,9 @@ pub(crate) fn lists_are_read_up_to_their_limits() {
             (1, ITEMS_LIMIT, true),
             (1, ITEMS_LIMIT + 1, false),
         ] {
-            let listed = child(&format!("pages-{pages}-{items}")).list_tools().await;
+            let listed = child(&format!("pages-{pages}-{items}"))
+                .list(List::Tools, &StateOwner::Anyone)
+                .await;
             match listed {
                 Ok(tools) => assert!(whole && tools.len() == pages * items, "{pages} {items}"),
                 Err(error) => {
@@ -492,42 +520,44 @@ async fn gone(process: &str) {
 pub(crate) fn resources_prompts_and_completion_are_passed_on() {
     run(async {
         let upstream = child("well");
-        let capabilities = upstream.capabilities().await.unwrap();
-        assert!(
-            capabilities.tools
-                && capabilities.resources
-                && capabilities.prompts
-                && capabilities.completions
-        );
+        let offer = upstream.offer().await.unwrap();
+        assert!(offer.resources && offer.prompts && offer.completions);
         assert_eq!(
-            upstream.list_resources(&StateOwner::Anyone).await.unwrap()[0]["uri"],
+            upstream
+                .list(List::Resources, &StateOwner::Anyone)
+                .await
+                .unwrap()[0]["uri"],
             "test://one"
         );
         let templates = upstream
-            .list_resource_templates(&StateOwner::Anyone)
+            .list(List::Templates, &StateOwner::Anyone)
             .await
             .unwrap();
         assert_eq!(templates[0]["uriTemplate"], "test://{name}");
         let read = upstream
-            .read_resource(&anonymous(), "test://one")
+            .request(&anonymous(), Request::Read("test://one".to_owned()))
             .await
             .unwrap();
         assert_eq!(read["contents"][0]["text"], "contents");
         assert_eq!(
-            upstream.list_prompts(&StateOwner::Anyone).await.unwrap()[0]["name"],
+            upstream
+                .list(List::Prompts, &StateOwner::Anyone)
+                .await
+                .unwrap()[0]["name"],
             "greet"
         );
         let arguments = json!({"who": "Ada"}).as_object().unwrap().clone();
-        let prompt = upstream
-            .get_prompt(&anonymous(), "greet", arguments)
+        let filled = upstream
+            .request(&anonymous(), prompt("greet", arguments))
             .await
             .unwrap();
-        assert_eq!(prompt["messages"][0]["content"]["text"], "Greet \"Ada\"");
+        assert_eq!(filled["messages"][0]["content"]["text"], "Greet \"Ada\"");
         let asked = json!({
             "ref": {"type": "ref/prompt", "name": "greet"},
             "argument": {"name": "who", "value": "A"},
         });
-        let completed = upstream.complete(&StateOwner::Anyone, asked).await.unwrap();
+        let completed = upstream.request(&anonymous(), complete(asked)).await;
+        let completed = completed.unwrap();
         assert_eq!(completed["completion"]["values"], json!(["Ada", "Alan"]));
     });
 }
@@ -546,44 +576,49 @@ pub(crate) fn several_servers_are_merged() {
         let servers = McpServers::new(each);
         let mut changes = servers.changes();
         // Unconnected servers are not waited for.
-        assert!(!servers.refresh_capabilities().prompts);
-        let names: Vec<Value> = servers.prompts(&anonymous()).await.unwrap();
+        assert!(!servers.refresh_offer().prompts);
+        let names = listed(&servers, List::Prompts, &anonymous()).await;
         // Both have been connected to since.
         changes.wait_for(|it| it.prompts >= 2).await.unwrap();
-        assert!(servers.refresh_capabilities().prompts && servers.capabilities().prompts);
+        assert!(servers.refresh_offer().prompts && servers.offer().prompts);
         let names: Vec<&str> = names
             .iter()
             .map(|it| it["name"].as_str().unwrap())
             .collect();
         assert_eq!(names, ["one__greet", "two__greet"]);
         let arguments = json!({"who": "Ada"}).as_object().unwrap().clone();
-        let prompt = servers
-            .prompt(&anonymous(), "two__greet", arguments)
+        let filled = servers
+            .request(&anonymous(), prompt("two__greet", arguments))
             .await
             .unwrap();
-        assert_eq!(prompt["messages"][0]["content"]["text"], "Greet \"Ada\"");
+        assert_eq!(filled["messages"][0]["content"]["text"], "Greet \"Ada\"");
         // Both list the same resource: the first one wins.
-        assert_eq!(servers.resources(&anonymous()).await.unwrap().len(), 1);
+        assert_eq!(
+            listed(&servers, List::Resources, &anonymous()).await.len(),
+            1
+        );
         for (uri, found) in [
             ("test://one", true),
             ("test://other", true),
             ("file:///x", false),
         ] {
-            let read = servers.read(&anonymous(), uri).await;
+            let read = servers
+                .request(&anonymous(), Request::Read(uri.to_owned()))
+                .await;
             assert_eq!(read.is_ok(), found, "{uri}");
             if let Err(failure) = read {
                 assert_eq!(failure.code().as_str(), "ARTIFACT_NOT_FOUND");
             }
         }
         let failure = servers
-            .prompt(&anonymous(), "three__greet", Default::default())
+            .request(&anonymous(), prompt("three__greet", Default::default()))
             .await;
         assert_eq!(failure.unwrap_err().code().as_str(), "ARTIFACT_NOT_FOUND");
         let asked = |reference: Value| {
             let argument = json!({"name": "who", "value": "A"});
             let params = json!({"ref": reference, "argument": argument});
             let servers = &servers;
-            async move { servers.complete(&anonymous(), params).await }
+            async move { servers.request(&anonymous(), complete(params)).await }
         };
         let completed = asked(json!({"type": "ref/prompt", "name": "two__greet"})).await;
         assert_eq!(completed.unwrap()["completion"]["values"][0], "Ada");
@@ -614,8 +649,8 @@ pub(crate) fn resources_and_prompts_are_visible_only_with_the_scopes_of_their_se
         let arguments = || json!({"who": "Ada"}).as_object().unwrap().clone();
         let asked =
             |reference: Value| json!({"ref": reference, "argument": {"name": "who", "value": "A"}});
-        let prompt = asked(json!({"type": "ref/prompt", "name": "closed__greet"}));
-        let template = asked(json!({"type": "ref/resource", "uri": "test://{name}"}));
+        let of_prompt = asked(json!({"type": "ref/prompt", "name": "closed__greet"}));
+        let of_template = asked(json!({"type": "ref/resource", "uri": "test://{name}"}));
         // The caller with the scopes comes first: what is cached then must not leak to others.
         for (caller, seen) in [
             (Some(&fully), true),
@@ -624,20 +659,20 @@ pub(crate) fn resources_and_prompts_are_visible_only_with_the_scopes_of_their_se
             (Some(&fully), true),
         ] {
             let caller = &caller_of(caller);
-            let listed = [
-                servers.resources(caller).await.unwrap(),
-                servers.templates(caller).await.unwrap(),
-                servers.prompts(caller).await.unwrap(),
+            let lists = [
+                listed(&servers, List::Resources, caller).await,
+                listed(&servers, List::Templates, caller).await,
+                listed(&servers, List::Prompts, caller).await,
             ];
-            assert!(listed.iter().all(|it| it.is_empty() != seen), "{listed:?}");
-            for answer in [
-                servers.read(caller, "test://one").await,
-                servers.read(caller, "test://other").await,
-                servers.prompt(caller, "closed__greet", arguments()).await,
-                servers.complete(caller, prompt.clone()).await,
-                servers.complete(caller, template.clone()).await,
+            assert!(lists.iter().all(|it| it.is_empty() != seen), "{lists:?}");
+            for request in [
+                Request::Read("test://one".to_owned()),
+                Request::Read("test://other".to_owned()),
+                prompt("closed__greet", arguments()),
+                complete(of_prompt.clone()),
+                complete(of_template.clone()),
             ] {
-                match answer {
+                match servers.request(caller, request).await {
                     Ok(answer) => assert!(seen, "{answer}"),
                     Err(failure) => {
                         assert!(!seen, "{failure}");
@@ -648,13 +683,15 @@ pub(crate) fn resources_and_prompts_are_visible_only_with_the_scopes_of_their_se
         }
         // An item of two servers belongs to the second for callers that the first does not admit.
         let servers = McpServers::new([closed, of("open", &[])]);
-        assert_eq!(servers.resources(&anonymous()).await.unwrap().len(), 1);
-        assert!(servers.read(&anonymous(), "test://one").await.is_ok());
         assert_eq!(
-            servers
-                .prompts(&caller_of(Some(&fully)))
+            listed(&servers, List::Resources, &anonymous()).await.len(),
+            1
+        );
+        let read = Request::Read("test://one".to_owned());
+        assert!(servers.request(&anonymous(), read).await.is_ok());
+        assert_eq!(
+            listed(&servers, List::Prompts, &caller_of(Some(&fully)))
                 .await
-                .unwrap()
                 .len(),
             2
         );

@@ -4,7 +4,7 @@ use panpan_failure::dialect::Dialect;
 use serde_json::{Value, json};
 
 use super::gateway::gateway;
-use crate::options::{IDEMPOTENCY_META_KEY, SEED_META_KEY, TIMEOUT_META_KEY};
+use panpan_mcp::names::{IDEMPOTENCY_META_KEY, SEED_META_KEY, TIMEOUT_META_KEY};
 
 #[tokio::test]
 async fn params_must_be_named() {

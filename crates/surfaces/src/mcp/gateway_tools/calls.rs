@@ -2,6 +2,8 @@
 
 use futures_util::StreamExt as _;
 use panpan_failure::dialect::agent_value;
+use panpan_mcp::names::KEY_ARGUMENT;
+use panpan_mcp::output;
 use rmcp::ErrorData;
 use rmcp::model::CallToolResult;
 use serde_json::{Map, Value, json};
@@ -11,7 +13,7 @@ use crate::mcp::arguments::Arguments;
 use crate::mcp::call::{DecodedCall, FinishedCall, INPUT_ARGUMENT, NamedBy};
 use crate::mcp::request::ActiveRequest;
 use crate::mcp::tool_index::ToolIndex;
-use crate::mcp::{KEY_ARGUMENT, key, tool_result};
+use crate::mcp::{key, tool_result};
 
 /// Decodes a call from the arguments of `call` or from an item of `batch`.
 pub(super) fn decode(mut arguments: Arguments<'_>, meta: &Map<String, Value>) -> DecodedCall {
@@ -75,7 +77,7 @@ pub(super) async fn call_batch(
         .collect();
     let run = batch::run(request.server.gateway(), each);
     let results: Vec<Value> = request.until_cancelled(run.map(result).collect()).await?;
-    Ok(tool_result::success(json!({"results": results})))
+    Ok(output::to_result(json!({"results": results})))
 }
 
 /// One result of a batch: the same facts as in the response to a single call.

@@ -10,6 +10,8 @@ mod discovery;
 use std::sync::Arc;
 
 use panpan_failure::Failure;
+use panpan_mcp::names::KEY_ARGUMENT;
+use panpan_mcp::output;
 use panpan_runtime::{CallRequest, KEY_LENGTH_LIMIT};
 use rmcp::ErrorData;
 use rmcp::model::{CallToolResponse, CallToolResult, Tool, ToolAnnotations};
@@ -20,7 +22,7 @@ use super::call::INPUT_ARGUMENT;
 use super::request::ActiveRequest;
 use super::tool_index::ToolIndex;
 use super::tool_result::WireVersion;
-use super::{KEY_ARGUMENT, key, tool_result};
+use super::{key, tool_result};
 use crate::gateway::Surface;
 use crate::options::CallOptions;
 use crate::search::{RESULTS, RESULTS_LIMIT};
@@ -147,7 +149,7 @@ impl GatewayTool {
         };
         let output = violations.failure().map_or(output, Err);
         let result = match output {
-            Ok(output) => tool_result::success(output),
+            Ok(output) => output::to_result(output),
             Err(failure) => self.refused(request, failure),
         };
         Ok(result.into())

@@ -10,11 +10,12 @@ use std::io;
 use std::sync::{Arc, OnceLock};
 
 use panpan_failure::read::DOCUMENT_BYTES_LIMIT;
+use panpan_mcp::lines::{Line, LineReader, write_line};
 use panpan_runtime::CancellationToken;
 use rmcp::RoleServer;
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
-use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 
@@ -22,9 +23,7 @@ use super::message::{Parsed, parse_message, too_long};
 
 /// The stdin and stdout of one client.
 pub(super) struct StdioTransport<R, W> {
-    input: BufReader<R>,
-    line: Vec<u8>,
-    skipped_bytes: usize,
+    input: LineReader<R>,
     output: Output<W>,
     /// An error response that is being written; nothing is read until it is done.
     responding: Option<JoinHandle<()>>,
@@ -61,14 +60,12 @@ fn copy(error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), error.to_string())
 }
 
-impl<R: AsyncRead, W> StdioTransport<R, W> {
+impl<R: AsyncRead + Unpin, W> StdioTransport<R, W> {
     /// The transport, and the reason of its end.
     pub(super) fn new(input: R, output: W) -> (Self, EndReason) {
         let end = EndReason::default();
         let transport = Self {
-            input: BufReader::new(input),
-            line: Vec::new(),
-            skipped_bytes: 0,
+            input: LineReader::new(input, DOCUMENT_BYTES_LIMIT),
             output: Output {
                 pipe: Arc::new(Mutex::new(output)),
                 end: end.clone(),
@@ -89,13 +86,8 @@ impl<W> Clone for Output<W> {
 }
 
 impl<W: AsyncWrite + Unpin> Output<W> {
-    async fn write(&self, mut line: Vec<u8>) -> io::Result<()> {
-        line.push(b'\n');
-        let mut pipe = self.pipe.lock().await;
-        let written = match pipe.write_all(&line).await {
-            Ok(()) => pipe.flush().await,
-            failed => failed,
-        };
+    async fn write(&self, message: Vec<u8>) -> io::Result<()> {
+        let written = write_line(&mut *self.pipe.lock().await, message).await;
         written.inspect_err(|error| self.end.record(error))
     }
 }
@@ -123,18 +115,16 @@ where
                 let _ = responding.await;
                 self.responding = None;
             }
-            let reading = next_line(&mut self.input, &mut self.line, &mut self.skipped_bytes);
-            let read = self.output.end.ended.run_until_cancelled(reading).await?;
-            let parsed = match read {
-                Ok(Line::End) => return None,
-                Ok(Line::Complete) => parse_message(&self.line),
-                Ok(Line::TooLong(bytes)) => too_long(bytes),
-                Err(error) => {
-                    self.output.end.record(&error);
-                    return None;
-                }
+            let ended = &self.output.end.ended;
+            let read = ended.run_until_cancelled(self.input.next()).await?;
+            let parsed = match read.inspect_err(|error| self.output.end.record(error)) {
+                Ok(Line::End) | Err(_) => return None,
+                Ok(Line::Complete | Line::Rest) => parse_message(self.input.text()),
+                Ok(Line::TooLong { bytes, has_ended }) => match has_ended {
+                    true => too_long(bytes),
+                    false => Parsed::Ignored,
+                },
             };
-            self.line.clear();
             match parsed {
                 Parsed::Message(message) => return Some(*message),
                 Parsed::Ignored => {}
@@ -153,47 +143,5 @@ where
             let _ = responding.await;
         }
         Ok(())
-    }
-}
-
-enum Line {
-    Complete,
-    /// The number of bytes, which were skipped.
-    TooLong(usize),
-    End,
-}
-
-/// Reads to the end of a line. Cancel-safe: all state is in the arguments.
-async fn next_line(
-    input: &mut (impl AsyncBufRead + Unpin),
-    line: &mut Vec<u8>,
-    skipped_bytes: &mut usize,
-) -> io::Result<Line> {
-    loop {
-        let available = input.fill_buf().await?;
-        if available.is_empty() {
-            return Ok(if line.is_empty() {
-                Line::End
-            } else {
-                Line::Complete
-            });
-        }
-        let end = available.iter().position(|byte| *byte == b'\n');
-        let taken = end.map_or(available.len(), |end| end + 1);
-        if line.len() + taken > DOCUMENT_BYTES_LIMIT {
-            *skipped_bytes += line.len() + taken;
-            line.clear();
-        } else if *skipped_bytes > 0 {
-            *skipped_bytes += taken;
-        } else {
-            line.extend_from_slice(&available[..taken]);
-        }
-        input.consume(taken);
-        if end.is_some() {
-            return Ok(match std::mem::take(skipped_bytes) {
-                0 => Line::Complete,
-                bytes => Line::TooLong(bytes),
-            });
-        }
     }
 }

@@ -7,7 +7,8 @@ use tokio::task::JoinHandle;
 use super::http_client::{CAPABILITIES, HttpClient, HttpResponse, request};
 use super::*;
 use crate::gateway::Gateway;
-use crate::mcp::{HttpSettings, IDEMPOTENCY_META_KEY, tool_name};
+use crate::mcp::{HttpSettings, tool_name};
+use panpan_mcp::names::IDEMPOTENCY_META_KEY;
 
 fn params(tool: &str) -> Value {
     json!({"name": tool, "arguments": {}})

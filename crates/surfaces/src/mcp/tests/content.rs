@@ -2,7 +2,8 @@
 
 use super::http_client::HttpClient;
 use super::*;
-use crate::mcp::{CONTENT_MARK, HttpSettings};
+use crate::mcp::HttpSettings;
+use panpan_mcp::names::CONTENT_MARK;
 
 async fn http(spec: OperationSpec) -> HttpClient {
     let gateway = gateway(Registry::builder().register(spec, echo));

@@ -15,7 +15,8 @@ use tokio::sync::{Notify, mpsc};
 use super::elicitation::{ReplyingClient, elicit, eliciting, modern};
 use super::http_client::{HttpClient, initialize, request};
 use super::*;
-use crate::mcp::{HttpSettings, IDEMPOTENCY_META_KEY};
+use crate::mcp::HttpSettings;
+use panpan_mcp::names::IDEMPOTENCY_META_KEY;
 
 #[tokio::test]
 async fn a_stopping_server_cancels_parked_calls_and_records_that() {

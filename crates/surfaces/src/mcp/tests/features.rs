@@ -1,15 +1,16 @@
 //! Resources, prompts and completion exist only if the gateway has a `Library`.
 
 use panpan_failure::codes;
+use panpan_mcp::library::{Changes, Freshness, List, Offer, Request};
+use panpan_runtime::{AskClient, BoxFuture};
 use rmcp::model::{ClientRequest, CustomRequest};
 use rmcp::service::RunningService;
 use rmcp::{RoleClient, ServiceError};
-use serde_json::Map;
 use tokio::sync::watch;
 
 use super::*;
 use crate::caller::Caller;
-use crate::library::{Elicitor, Freshness, Library, LibraryFuture, Offer, Revision};
+use crate::library::Library;
 
 use super::http_client::HttpClient;
 use crate::mcp::HttpSettings;
@@ -18,63 +19,54 @@ const SECRET: &str = "sk-live-abcdefghijklmnopqrstuvwxyz012345";
 
 /// A library with one item of each kind.
 #[derive(Debug)]
-struct TestLibrary(Offer, watch::Sender<Revision>);
+struct TestLibrary(Offer, watch::Sender<Changes>);
 
 impl Library for TestLibrary {
     fn offer(&self) -> Offer {
         self.0
     }
 
-    fn freshness(&self, member: &str) -> Option<Freshness> {
-        (member == "prompts").then_some(Freshness {
+    fn freshness(&self, list: List) -> Option<Freshness> {
+        (list == List::Prompts).then_some(Freshness {
             ttl_ms: 700,
             is_public: true,
         })
     }
 
-    fn revisions(&self, _: &Caller) -> watch::Receiver<Revision> {
+    fn changes(&self, _: &Caller) -> watch::Receiver<Changes> {
         self.1.subscribe()
     }
 
-    fn resources<'a>(&'a self, _: &'a Caller) -> LibraryFuture<'a, Vec<Value>> {
-        Box::pin(async { Ok(vec![json!({"uri": "test://one", "name": "one"})]) })
-    }
-
-    fn templates<'a>(&'a self, _: &'a Caller) -> LibraryFuture<'a, Vec<Value>> {
-        Box::pin(async { Ok(vec![json!({"uriTemplate": "test://{name}", "name": "any"})]) })
-    }
-
-    fn read<'a>(&'a self, _: &'a Caller, uri: &'a str, _: Elicitor) -> LibraryFuture<'a, Value> {
-        Box::pin(async move {
-            match uri {
+    fn request<'a>(
+        &'a self,
+        _: &'a Caller,
+        request: Request,
+        _: Option<Arc<dyn AskClient>>,
+    ) -> BoxFuture<'a, Result<Value, Failure>> {
+        let result = match request {
+            Request::List(List::Resources) => Ok(json!([{"uri": "test://one", "name": "one"}])),
+            Request::List(List::Templates) => {
+                Ok(json!([{"uriTemplate": "test://{name}", "name": "any"}]))
+            }
+            Request::List(_) => Ok(json!([{"name": "one__greet"}])),
+            Request::Read(uri) => match uri.as_str() {
                 "test://one" => Ok(json!({"contents": [{"uri": uri, "text": "hi"}]})),
                 "test://odd" => Ok(json!({"pages": 3})),
                 _ => Err(Failure::new(codes::ARTIFACT_NOT_FOUND)
                     .with_message(format!("nothing there, with {SECRET}"))),
+            },
+            Request::Prompt { name, arguments } => {
+                let text = format!("{name} {}", Value::from(arguments));
+                let content = json!({"type": "text", "text": text});
+                Ok(json!({"messages": [{"role": "user", "content": content}]}))
             }
-        })
-    }
-
-    fn prompts<'a>(&'a self, _: &'a Caller) -> LibraryFuture<'a, Vec<Value>> {
-        Box::pin(async { Ok(vec![json!({"name": "one__greet"})]) })
-    }
-
-    fn prompt<'a>(
-        &'a self,
-        _: &'a Caller,
-        name: &'a str,
-        arguments: Map<String, Value>,
-        _: Elicitor,
-    ) -> LibraryFuture<'a, Value> {
-        let text = format!("{name} {}", Value::from(arguments));
-        let content = json!({"type": "text", "text": text});
-        Box::pin(async move { Ok(json!({"messages": [{"role": "user", "content": content}]})) })
-    }
-
-    fn complete<'a>(&'a self, _: &'a Caller, params: Value) -> LibraryFuture<'a, Value> {
-        let value = params["argument"]["value"].clone();
-        let meta = params.get("_meta").is_some().to_string();
-        Box::pin(async move { Ok(json!({"completion": {"values": [value, meta]}})) })
+            Request::Complete(params) => {
+                let meta = params.meta.is_some().to_string();
+                Ok(json!({"completion": {"values": [params.argument.value, meta]}}))
+            }
+            _ => Ok(Value::Null),
+        };
+        Box::pin(async { result })
     }
 }
 
@@ -232,8 +224,8 @@ async fn failures_of_the_library_are_complete_and_redacted() {
 #[tokio::test]
 async fn sessions_and_subscribers_are_notified_of_changed_lists() {
     let gateway = gateway(Registry::builder().register(query("test/echo"), echo));
-    let revisions = watch::Sender::new(Revision::default());
-    gateway.set_library(Arc::new(TestLibrary(ALL, revisions.clone())));
+    let changes = watch::Sender::new(Changes::default());
+    gateway.set_library(Arc::new(TestLibrary(ALL, changes.clone())));
     let http = HttpClient::to(gateway, HttpSettings::default()).await;
     let session = http.session().await;
     let mut stream = session.send("GET", b"").await;
@@ -249,7 +241,11 @@ async fn sessions_and_subscribers_are_notified_of_changed_lists() {
         (1, 1, &["prompts"]),
         (2, 2, &["resources", "prompts"]),
     ] {
-        revisions.send_replace(Revision { resources, prompts });
+        changes.send_replace(Changes {
+            tools: 0,
+            resources,
+            prompts,
+        });
         for kind in kinds {
             let method = json!(format!("notifications/{kind}/list_changed"));
             assert_eq!(stream.next().await.unwrap()["method"], method);

@@ -7,7 +7,8 @@ use panpan_runtime::StateOwner;
 
 use super::http_client::{CAPABILITIES, HttpClient, SCOPE, request};
 use super::*;
-use crate::mcp::{HttpSettings, IDEMPOTENCY_META_KEY};
+use crate::mcp::HttpSettings;
+use panpan_mcp::names::IDEMPOTENCY_META_KEY;
 
 fn operations() -> Builder {
     let mut restricted = query("shop/audit");

@@ -5,7 +5,8 @@ use tokio::sync::mpsc;
 use super::elicitation::{elicit, is_refused, modern};
 use super::http_client::{HttpClient, request};
 use super::*;
-use crate::mcp::{HttpSettings, IDEMPOTENCY_META_KEY, IDEMPOTENCY_RESULT_META_KEY};
+use crate::mcp::HttpSettings;
+use panpan_mcp::names::{IDEMPOTENCY_META_KEY, IDEMPOTENCY_RESULT_META_KEY};
 
 #[tokio::test]
 async fn a_request_with_a_state_resumes_its_call_or_is_refused() {

@@ -7,7 +7,7 @@ use rmcp::service::{PeerRequestOptions, RunningService};
 
 use super::*;
 use crate::gateway::Gateway;
-use crate::mcp::{IDEMPOTENCY_META_KEY, IDEMPOTENCY_RESULT_META_KEY};
+use panpan_mcp::names::{IDEMPOTENCY_META_KEY, IDEMPOTENCY_RESULT_META_KEY};
 
 async fn client_of(spec: OperationSpec, handler: impl Handler) -> RunningService<RoleClient, ()> {
     client_at(gateway(Registry::builder().register(spec, handler))).await

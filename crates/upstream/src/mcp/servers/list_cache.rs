@@ -1,10 +1,9 @@
 //! Which server listed which item. Permissions are checked by the caller of this module.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use panpan_mcp::library::{List, Offer};
 use panpan_runtime::StateOwner;
-
-use super::McpCapabilities;
 
 /// The number of owners of state whose lists are cached. At the limit the cache is cleared; lists
 /// are fetched again.
@@ -13,36 +12,39 @@ const OWNERS_LIMIT: usize = 256;
 /// The cached lists of several servers.
 #[derive(Clone, Debug)]
 pub(super) struct ListCache {
-    /// The capabilities of all of them.
-    pub(super) capabilities: McpCapabilities,
+    /// The features of all of them.
+    pub(super) offer: Offer,
     servers: usize,
     /// The lists of each server, by owner: sessions may have different items.
     lists: HashMap<StateOwner, Vec<ServerLists>>,
 }
 
-/// The items that one server listed last.
-#[derive(Clone, Debug, Default)]
-pub(super) struct ServerLists {
-    /// URIs.
-    pub(super) resources: BTreeSet<String>,
-    /// URI templates.
-    pub(super) templates: BTreeSet<String>,
-    /// Names, with the namespace.
-    pub(super) prompts: BTreeSet<String>,
-}
+/// The URIs, URI templates or names that one server listed last; those of prompts with the
+/// namespace.
+type ServerLists = BTreeMap<List, BTreeSet<String>>;
 
 impl ListCache {
     /// An empty cache for a number of servers.
     pub(super) fn new(servers: usize) -> Self {
         Self {
-            capabilities: McpCapabilities::default(),
+            offer: Offer::default(),
             servers,
             lists: HashMap::new(),
         }
     }
 
-    /// The lists of each server for an owner of state.
-    pub(super) fn lists_for(&mut self, owner: &StateOwner) -> &mut Vec<ServerLists> {
+    /// Remembers a list of a server for an owner of state.
+    pub(super) fn set(
+        &mut self,
+        owner: &StateOwner,
+        server: usize,
+        list: List,
+        items: BTreeSet<String>,
+    ) {
+        self.lists_for(owner)[server].insert(list, items);
+    }
+
+    fn lists_for(&mut self, owner: &StateOwner) -> &mut Vec<ServerLists> {
         if self.lists.len() >= OWNERS_LIMIT && !self.lists.contains_key(owner) {
             self.lists.clear();
         }
@@ -50,11 +52,12 @@ impl ListCache {
         lists.or_insert_with(|| vec![ServerLists::default(); self.servers])
     }
 
-    /// The admitting server that listed a URI, or the one with the longest template prefix that
-    /// matches.
+    /// The first admitting server that listed an item; for a URI otherwise the one with the longest
+    /// template prefix that matches.
     pub(super) fn server_of(
         &mut self,
-        uri: &str,
+        list: List,
+        name: &str,
         owner: &StateOwner,
         admits: impl Fn(usize) -> bool,
     ) -> Option<usize> {
@@ -62,12 +65,14 @@ impl ListCache {
         let admitting = lists.filter(|(position, _)| admits(*position));
         let mut longest: Option<(usize, usize)> = None;
         for (position, listed) in admitting {
-            if listed.resources.contains(uri) {
+            if listed.get(&list).is_some_and(|it| it.contains(name)) {
                 return Some(position);
             }
-            let prefixes = listed.templates.iter();
+            let templates = listed.get(&List::Templates);
+            let templates = templates.filter(|_| list == List::Resources);
+            let prefixes = templates.into_iter().flatten();
             let prefixes = prefixes.map(|it| it.split('{').next().unwrap_or_default());
-            let matching = prefixes.filter(|it| !it.is_empty() && uri.starts_with(it));
+            let matching = prefixes.filter(|it| !it.is_empty() && name.starts_with(it));
             let length = matching.map(str::len).max();
             if let Some(length) = length.filter(|it| longest.is_none_or(|(most, _)| *it > most)) {
                 longest = Some((length, position));
@@ -83,11 +88,10 @@ mod tests {
 
     fn listed(resources: &[&str], templates: &[&str]) -> ServerLists {
         let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
-        ServerLists {
-            resources: owned(resources),
-            templates: owned(templates),
-            ..ServerLists::default()
-        }
+        ServerLists::from([
+            (List::Resources, owned(resources)),
+            (List::Templates, owned(templates)),
+        ])
     }
 
     #[test]
@@ -100,7 +104,10 @@ mod tests {
         ];
         *cache.lists_for(&StateOwner::Anyone) = lists.to_vec();
         let ann = StateOwner::Caller("ann".into());
-        assert_eq!(cache.server_of("demo://a", &ann, |_| true), None);
+        assert_eq!(
+            cache.server_of(List::Resources, "demo://a", &ann, |_| true),
+            None
+        );
         for (uri, admitting, expected) in [
             ("demo://a", &[0, 1, 2][..], Some(0)),
             ("demo://a", &[1, 2], Some(1)),
@@ -114,7 +121,7 @@ mod tests {
             ("", &[0, 1, 2], None),
         ] {
             let admits = |position: usize| admitting.contains(&position);
-            let found = cache.server_of(uri, &StateOwner::Anyone, admits);
+            let found = cache.server_of(List::Resources, uri, &StateOwner::Anyone, admits);
             assert_eq!(found, expected, "{uri} {admitting:?}");
         }
     }

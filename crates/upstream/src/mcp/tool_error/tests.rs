@@ -293,7 +293,7 @@ fn json_rpc_errors_are_classified() {
             true,
         ),
         (4711, "boom", None, "TOOL_FAILED", false),
-        (i64::MAX, "boom", None, "TOOL_FAILED", false),
+        (i32::MAX, "boom", None, "TOOL_FAILED", false),
     ] {
         let error = RpcError {
             code,

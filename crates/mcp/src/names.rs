@@ -1,0 +1,51 @@
+//! The names that panpan adds to the protocol, and those of the protocol that rmcp does not define.
+
+use rmcp::model::ErrorCode;
+
+/// The member of `_meta` with the idempotency key of a call.
+pub const IDEMPOTENCY_META_KEY: &str = "dev.panpan/idempotency-key";
+
+/// The member of `_meta` with the retry seed of a call.
+pub const SEED_META_KEY: &str = "dev.panpan/retry-seed";
+
+/// The member of `_meta` with the timeout of the caller, in milliseconds.
+pub const TIMEOUT_META_KEY: &str = "dev.panpan/timeout-ms";
+
+/// The member of `_meta` with the trace.
+pub const TRACE_META_KEY: &str = "traceparent";
+
+/// The member of a result's `_meta` that says whether and until when the same key returns the same outcome.
+pub const IDEMPOTENCY_RESULT_META_KEY: &str = "dev.panpan/idempotency";
+
+/// The member of a tool's `_meta` with the failures that it declares.
+pub const ERRORS_META_KEY: &str = "dev.panpan/errors";
+
+/// The argument of a tool that carries the idempotency key.
+pub const KEY_ARGUMENT: &str = "idempotency_key";
+
+/// The experimental capability by which one panpan recognises another, whatever its name.
+pub const PANPAN_CAPABILITY: &str = "dev.panpan";
+
+/// The member of an output schema that declares, with `true`, outputs of content blocks.
+pub const CONTENT_MARK: &str = "x-mcp-content";
+
+/// The extension of an operation with the name of its tool at the upstream server.
+pub const TOOL_EXTENSION: &str = "x-mcp-tool";
+
+/// The extension of an operation that requests a name for its tool. The name must not contain `__`, which stands for
+/// a slash in derived names, nor be `search`, `schema`, `call` or `batch`.
+pub const NAME_EXTENSION: &str = "x-mcp-tool-name";
+
+/// The extension of an operation with the definition of its tool by the upstream server: `order`, the position in the
+/// server's list; `name`, if the server's own name is used; and `title`, `annotations`, `icons` and `_meta` as the
+/// server wrote them.
+pub const DEFINITION_EXTENSION: &str = "x-mcp-definition";
+
+/// The notification that a URL elicitation is complete.
+pub const ELICITATION_COMPLETE: &str = "notifications/elicitation/complete";
+
+/// The error code of a server that requires a URL elicitation first.
+pub const URL_ELICITATION_REQUIRED: i32 = -32042;
+
+/// The error code of a server that requires another client capability.
+pub const CAPABILITY_MISSING: i32 = ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY.0;
