@@ -13,6 +13,7 @@ pub mod input;
 pub mod library;
 pub mod lines;
 pub mod names;
+pub mod notifications;
 pub mod output;
 
 use rmcp::model::ProtocolVersion;

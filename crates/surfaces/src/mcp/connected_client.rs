@@ -8,18 +8,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use panpan_mcp::input::{UsableCapabilities, in_session, to_request};
-use panpan_mcp::names::ELICITATION_COMPLETE;
+use panpan_mcp::notifications::to_protocol;
 use panpan_runtime::{
     AskClient, AskError, BoxFuture, Listener, Question, QuestionKinds, QuestionReply,
     ServiceNotification,
 };
 use rmcp::RoleServer;
-use rmcp::model::{
-    CustomNotification, LoggingLevel, LoggingMessageNotificationParam,
-    ResourceUpdatedNotificationParam, ServerNotification,
-};
+use rmcp::model::{LoggingLevel, ServerNotification};
 use rmcp::service::{Peer, PeerRequestOptions};
-use serde::Deserialize as _;
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 
@@ -45,18 +41,10 @@ pub(super) fn level_of(level: &Level) -> Option<LoggingLevel> {
     *level.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A notification that a client subscribed to.
-#[derive(Debug)]
-pub(super) enum Notification {
-    Message(LoggingMessageNotificationParam),
-    ResourceUpdated(ResourceUpdatedNotificationParam),
-    ElicitationComplete(CustomNotification),
-}
-
 /// A client that stays connected.
 #[derive(Debug)]
 pub(super) struct ConnectedClient {
-    notifications: mpsc::Sender<Notification>,
+    notifications: mpsc::Sender<ServerNotification>,
     subscribed: Mutex<BTreeSet<String>>,
     level: Option<Level>,
     /// The session for input requests, if the client can be asked.
@@ -96,7 +84,9 @@ impl ConnectedClient {
     }
 
     /// A client that subscribes to resources with one request, and the receiver of their updates.
-    pub(super) fn subscribed_to(uris: &[String]) -> (Arc<Self>, mpsc::Receiver<Notification>) {
+    pub(super) fn subscribed_to(
+        uris: &[String],
+    ) -> (Arc<Self>, mpsc::Receiver<ServerNotification>) {
         let (notifications, receiver) = mpsc::channel(NOTIFICATIONS_LIMIT);
         let subscribed = uris.iter().take(SUBSCRIPTIONS_LIMIT).cloned().collect();
         let client = Self {
@@ -133,24 +123,17 @@ impl ConnectedClient {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn notification(&self, notice: ServiceNotification) -> Option<Notification> {
-        match notice {
-            ServiceNotification::Log(params) => {
-                let message = LoggingMessageNotificationParam::deserialize(params).ok()?;
-                let level = level_of(self.level.as_ref()?);
-                is_at_least(message.level, level).then_some(Notification::Message(message))
+    /// Whether the client wants a notification.
+    fn wants(&self, notification: &ServerNotification) -> bool {
+        match notification {
+            ServerNotification::LoggingMessageNotification(it) => {
+                let level = self.level.as_ref().map(level_of);
+                level.is_some_and(|level| is_at_least(it.params.level, level))
             }
-            ServiceNotification::ResourceUpdated(params) => {
-                let updated = ResourceUpdatedNotificationParam::deserialize(params).ok()?;
-                let covers = self.covers(&updated.uri);
-                covers.then_some(Notification::ResourceUpdated(updated))
+            ServerNotification::ResourceUpdatedNotification(it) => {
+                self.covers(&it.params.uri)
             }
-            ServiceNotification::ElicitationComplete(params) => {
-                let (_, client) = self.input.as_ref()?;
-                let notification = CustomNotification::new(ELICITATION_COMPLETE, Some(params));
-                let is_supported = client.kinds.url;
-                is_supported.then_some(Notification::ElicitationComplete(notification))
-            }
+            _ => self.question_kinds().url,
         }
     }
 
@@ -200,7 +183,8 @@ impl AskClient for ConnectedClient {
 
 impl Listener for ConnectedClient {
     fn notify(&self, notice: ServiceNotification) {
-        if let Some(notification) = self.notification(notice) {
+        let notification = to_protocol(notice);
+        if let Some(notification) = notification.filter(|it| self.wants(it)) {
             // Dropped if the client does not read and the queue is full.
             let _ = self.notifications.try_send(notification);
         }
@@ -211,22 +195,12 @@ impl Listener for ConnectedClient {
     }
 }
 
-async fn send(mut notifications: mpsc::Receiver<Notification>, session: Session) {
+async fn send(mut notifications: mpsc::Receiver<ServerNotification>, session: Session) {
     while let Some(notification) = notifications.recv().await {
         if !session.is_valid().await {
             return;
         }
-        let sent = match notification {
-            Notification::Message(message) => session.peer.notify_logging_message(message).await,
-            Notification::ResourceUpdated(updated) => {
-                session.peer.notify_resource_updated(updated).await
-            }
-            Notification::ElicitationComplete(notification) => {
-                let notification = ServerNotification::CustomNotification(notification);
-                session.peer.send_notification(notification).await
-            }
-        };
-        if sent.is_err() {
+        if session.peer.send_notification(notification).await.is_err() {
             return;
         }
     }
@@ -252,8 +226,10 @@ mod tests {
         client.unsubscribe("test://a");
         client.notify(updated("test://a"));
         let mut uris = Vec::new();
-        while let Ok(Notification::ResourceUpdated(updated)) = notifications.try_recv() {
-            uris.push(updated.uri);
+        while let Ok(ServerNotification::ResourceUpdatedNotification(updated)) =
+            notifications.try_recv()
+        {
+            uris.push(updated.params.uri);
         }
         assert_eq!(uris, ["test://a", "test://dir/x"]);
     }

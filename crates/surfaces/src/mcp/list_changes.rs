@@ -8,11 +8,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use panpan_mcp::library::{Changes, Request};
 use panpan_runtime::{CancellationToken, Listener};
 use rmcp::RoleServer;
-use rmcp::service::{Peer, ServiceError, SubscriptionContext, SubscriptionSendError};
+use rmcp::model::{
+    PromptListChangedNotification, ResourceListChangedNotification, ServerNotification,
+    ToolListChangedNotification,
+};
+use rmcp::service::{Peer, SubscriptionContext, SubscriptionSendError};
 use tokio::sync::watch;
 use tokio_util::sync::DropGuard;
 
-use super::connected_client::{ConnectedClient, Notification};
+use super::connected_client::ConnectedClient;
 use crate::caller::Caller;
 use crate::gateway::Gateway;
 
@@ -33,14 +37,6 @@ struct Watch {
     library: Option<(watch::Receiver<Changes>, Changes)>,
 }
 
-/// The lists that have changed.
-#[derive(Clone, Copy, Debug, Default)]
-struct Changed {
-    tools: bool,
-    resources: bool,
-    prompts: bool,
-}
-
 impl Watch {
     fn at(gateway: &Gateway) -> Self {
         Self {
@@ -59,26 +55,24 @@ impl Watch {
         self
     }
 
-    /// Waits for the next change; `None` when there will be none.
-    async fn changed(&mut self) -> Option<Changed> {
+    /// The notifications of the next change; `None` when there will be none.
+    async fn changed(&mut self) -> Option<Vec<ServerNotification>> {
         let Self { tools, library } = self;
         let features = async {
             let (changes, seen) = library.as_mut()?;
             changes.changed().await.ok()?;
             let before = std::mem::replace(seen, *changes.borrow_and_update());
-            Some(Changed {
-                tools: false,
-                resources: before.resources != seen.resources,
-                prompts: before.prompts != seen.prompts,
-            })
-        };
-        let changed_tools = Changed {
-            tools: true,
-            ..Changed::default()
+            let resources = (before.resources != seen.resources)
+                .then(|| ResourceListChangedNotification::default().into());
+            let prompts = (before.prompts != seen.prompts)
+                .then(|| PromptListChangedNotification::default().into());
+            Some(resources.into_iter().chain(prompts).collect())
         };
         // Without resources and prompts, only tools change.
         tokio::select! {
-            changed = tools.changed() => changed.ok().map(|()| changed_tools),
+            changed = tools.changed() => {
+                changed.ok().map(|()| vec![ToolListChangedNotification::default().into()])
+            }
             Some(changed) = features => Some(changed),
         }
     }
@@ -113,8 +107,10 @@ impl ListChanges {
         drop(task);
         tokio::spawn(ended.run_until_cancelled_owned(async move {
             while let Some(changed) = watch.changed().await {
-                if changed.notify(&peer).await.is_err() {
-                    return;
+                for notification in changed {
+                    if peer.send_notification(notification).await.is_err() {
+                        return;
+                    }
                 }
             }
         }));
@@ -133,20 +129,22 @@ impl ListChanges {
         let (client, mut updates) = ConnectedClient::subscribed_to(&uris.unwrap_or_default());
         subscribe_all(gateway, caller, &client).await;
         loop {
-            tokio::select! {
-                Some(Notification::ResourceUpdated(updated)) = updates.recv() => {
-                    let is_valid = gateway.is_still_known(caller).await;
-                    if !is_valid || subscriber.sink().notify_resource_updated(updated.uri).await.is_err() {
-                        return;
-                    }
-                }
-                () = subscriber.cancelled() => return,
-                () = shutdown.cancelled() => return,
-                changed = watch.changed() => {
-                    let Some(changed) = changed else { return };
-                    if changed.notify_requested(subscriber).await.is_err() {
-                        return;
-                    }
+            let notifications = tokio::select! {
+                Some(updated) = updates.recv() => match gateway.is_still_known(caller).await {
+                    true => Some(vec![updated]),
+                    false => None,
+                },
+                () = subscriber.cancelled() => None,
+                () = shutdown.cancelled() => None,
+                changed = watch.changed() => changed,
+            };
+            let Some(notifications) = notifications else {
+                return;
+            };
+            for notification in notifications {
+                match subscriber.sink().send(notification).await {
+                    Ok(()) | Err(SubscriptionSendError::NotificationNotAccepted(_)) => {}
+                    Err(_) => return,
                 }
             }
         }
@@ -165,37 +163,5 @@ async fn subscribe_all(gateway: &Gateway, caller: &Caller, client: &Arc<Connecte
         if let Err(failure) = library.request(caller, Request::Subscribe(uri), None).await {
             tracing::debug!(%failure, "cannot subscribe to a resource");
         }
-    }
-}
-
-impl Changed {
-    async fn notify(self, peer: &Peer<RoleServer>) -> Result<(), ServiceError> {
-        if self.tools {
-            peer.notify_tool_list_changed().await?;
-        }
-        if self.resources {
-            peer.notify_resource_list_changed().await?;
-        }
-        if self.prompts {
-            peer.notify_prompt_list_changed().await?;
-        }
-        Ok(())
-    }
-
-    async fn notify_requested(
-        self,
-        subscriber: &SubscriptionContext,
-    ) -> Result<(), SubscriptionSendError> {
-        let (requested, sink) = (subscriber.accepted(), subscriber.sink());
-        if self.tools && requested.tools_list_changed == Some(true) {
-            sink.notify_tool_list_changed().await?;
-        }
-        if self.resources && requested.resources_list_changed == Some(true) {
-            sink.notify_resource_list_changed().await?;
-        }
-        if self.prompts && requested.prompts_list_changed == Some(true) {
-            sink.notify_prompt_list_changed().await?;
-        }
-        Ok(())
     }
 }

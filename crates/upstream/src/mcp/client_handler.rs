@@ -9,15 +9,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use panpan_mcp::input::{client_capabilities, to_question, to_result};
 use panpan_mcp::library::Changes;
-use panpan_mcp::names::ELICITATION_COMPLETE;
+use panpan_mcp::notifications::to_service;
 use panpan_runtime::{
     AskError, Context, Progress, QuestionKind, QuestionKinds, ServiceNotification,
 };
 use rmcp::model::{
     ClientConfig, CreateMessageRequest, CreateMessageRequestParams, CreateMessageResult,
-    CustomNotification, ElicitRequest, ElicitRequestParams, ElicitResult, Implementation,
-    InputRequest, ListRootsRequest, ListRootsResult, ProgressNotificationParam, ProgressToken,
-    RequestId, ResourceUpdatedNotificationParam, ServerJsonRpcMessage, ServerNotification,
+    ElicitRequest, ElicitRequestParams, ElicitResult, Implementation, InputRequest,
+    ListRootsRequest, ListRootsResult, ProgressNotificationParam, ProgressToken, RequestId,
+    ServerJsonRpcMessage, ServerNotification,
 };
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ClientHandler, ErrorData, RoleClient};
@@ -32,7 +32,10 @@ use super::listeners::ConnectionListeners;
 /// The handler of one connection.
 #[derive(Clone, Debug)]
 pub(super) struct ConnectionHandler {
+    /// Changes of the lists that the clients of the connection see.
     pub(super) changes: watch::Sender<Changes>,
+    /// Changes of the tools, which are the same on all connections to the server.
+    pub(super) tools: watch::Sender<Changes>,
     calls: Arc<Mutex<Calls>>,
     /// Whether the connection is closed.
     closed: watch::Sender<bool>,
@@ -63,6 +66,7 @@ pub(super) struct ProgressGuard<'a> {
 impl ConnectionHandler {
     pub(super) fn new(changes: watch::Sender<Changes>, listeners: ConnectionListeners) -> Self {
         Self {
+            tools: changes.clone(),
             changes,
             listeners,
             calls: Arc::default(),
@@ -74,7 +78,10 @@ impl ConnectionHandler {
 
     /// The handler of another connection, with its own requests.
     pub(super) fn for_new_connection(&self) -> Self {
-        Self::new(self.changes.clone(), self.listeners.clone())
+        Self {
+            tools: self.tools.clone(),
+            ..Self::new(self.changes.clone(), self.listeners.clone())
+        }
     }
 
     /// Notes that the server gave the connection a session.
@@ -113,12 +120,12 @@ impl ConnectionHandler {
         let ServerJsonRpcMessage::Notification(notification) = message else {
             return;
         };
-        match &notification.notification {
-            ServerNotification::ProgressNotification(it) => {
-                self.record_progress(it.params.clone());
-            }
-            ServerNotification::LoggingMessageNotification(it) => {
-                let message = serde_json::to_value(&it.params).unwrap_or_default();
+        let notification = &notification.notification;
+        if let ServerNotification::ProgressNotification(it) = notification {
+            self.record_progress(it.params.clone());
+        }
+        match to_service(notification) {
+            Some(ServiceNotification::Log(message)) => {
                 let request = self.in_flight.request_of_log(origin);
                 match request.as_ref().and_then(InteractiveRequest::context) {
                     Some(context) => {
@@ -128,18 +135,9 @@ impl ConnectionHandler {
                     None => self.listeners.notify(ServiceNotification::Log(message)),
                 }
             }
-            ServerNotification::ResourceUpdatedNotification(it) => {
-                self.resource_updated(&it.params);
-            }
-            _ => {}
+            Some(other) => self.listeners.notify(other),
+            None => {}
         }
-    }
-
-    /// Notifies the connected clients of an updated resource.
-    pub(super) fn resource_updated(&self, params: &ResourceUpdatedNotificationParam) {
-        let params = serde_json::to_value(params).unwrap_or_default();
-        let notification = ServiceNotification::ResourceUpdated(params);
-        self.listeners.notify(notification);
     }
 
     fn record_progress(&self, progress: ProgressNotificationParam) {
@@ -279,7 +277,7 @@ impl ClientHandler for ConnectionHandler {
     }
 
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
-        self.changes.send_modify(|it| it.tools += 1);
+        self.tools.send_modify(|it| it.tools += 1);
     }
 
     async fn on_prompt_list_changed(&self, _: NotificationContext<RoleClient>) {
@@ -288,18 +286,6 @@ impl ClientHandler for ConnectionHandler {
 
     async fn on_resource_list_changed(&self, _: NotificationContext<RoleClient>) {
         self.changes.send_modify(|it| it.resources += 1);
-    }
-
-    async fn on_custom_notification(
-        &self,
-        notification: CustomNotification,
-        _: NotificationContext<RoleClient>,
-    ) {
-        if notification.method == ELICITATION_COMPLETE {
-            let params = notification.params.unwrap_or_default();
-            self.listeners
-                .notify(ServiceNotification::ElicitationComplete(params));
-        }
     }
 }
 

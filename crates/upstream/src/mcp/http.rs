@@ -13,6 +13,7 @@ use futures_util::StreamExt as _;
 use futures_util::stream::BoxStream;
 use http::Method;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
+use panpan_mcp::names::ELICITATION_COMPLETE;
 use rmcp::model::{
     ClientJsonRpcMessage, ClientRequest, ErrorData, RequestId, ServerJsonRpcMessage,
 };
@@ -28,7 +29,7 @@ use super::error::{HttpResponse, McpError};
 use super::incoming;
 use crate::charset;
 use crate::exchange::display_url;
-use crate::transport::{ConnectionPool, Payload, RawResponse, TransportError};
+use crate::transport::{ConnectionPool, Payload, RawResponse, TransportError, header_pairs};
 use crate::transport_failure::TransportFailure;
 
 /// The longest response that is read, in bytes; also the longest event of a stream.
@@ -167,18 +168,12 @@ impl HttpClient {
                     .iter()
                     .any(|start| name.starts_with(start))
         };
-        let kept = reply
-            .headers()
-            .iter()
-            .filter(|(name, _)| is_kept(name.as_str()));
+        let kept = header_pairs(reply.headers()).filter(|(name, _)| is_kept(name));
+        let kept = kept.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let location = self.location(reply).map(|to| (LOCATION.to_string(), to));
         HttpResponse {
             status: reply.status().as_u16(),
-            headers: kept
-                .filter_map(|(name, value)| {
-                    Some((name.to_string(), value.to_str().ok()?.to_owned()))
-                })
-                .chain(self.location(reply).map(|to| (LOCATION.to_string(), to)))
-                .collect(),
+            headers: kept.chain(location).collect(),
             body: String::new(),
         }
     }
@@ -333,10 +328,11 @@ fn status_error(head: HttpResponse, body: &[u8]) -> HttpError {
 
 /// Treats a message in an event like a message in a body: rewritten and observed.
 fn observed(mut event: Sse, handler: &ConnectionHandler, origin: Option<&RequestId>) -> Sse {
-    const OBSERVED: [&str; 3] = [
+    const OBSERVED: [&str; 4] = [
         "notifications/progress",
         "notifications/message",
         "notifications/resources/updated",
+        ELICITATION_COMPLETE,
     ];
     let Some(data) = event.data.as_deref() else {
         return event;

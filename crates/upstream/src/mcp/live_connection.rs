@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use panpan_mcp::STATELESS;
 use panpan_mcp::input::client_capabilities;
+use panpan_mcp::notifications::to_service;
 use panpan_runtime::Context;
 use rmcp::model::{
     CancelledNotificationParam, ClientRequest, GetExtensions, RequestId, RequestMetaObject,
@@ -309,11 +310,8 @@ async fn listen(peer: Peer<RoleClient>, filter: SubscriptionFilter, handler: Con
     while let Ok(Some(notification)) = subscription.next().await {
         let changes = &handler.changes;
         match notification {
-            ServerNotification::ResourceUpdatedNotification(it) => {
-                handler.resource_updated(&it.params);
-            }
             ServerNotification::ToolListChangedNotification(_) => {
-                changes.send_modify(|it| it.tools += 1);
+                handler.tools.send_modify(|it| it.tools += 1);
             }
             ServerNotification::PromptListChangedNotification(_) => {
                 changes.send_modify(|it| it.prompts += 1);
@@ -321,7 +319,11 @@ async fn listen(peer: Peer<RoleClient>, filter: SubscriptionFilter, handler: Con
             ServerNotification::ResourceListChangedNotification(_) => {
                 changes.send_modify(|it| it.resources += 1);
             }
-            _ => {}
+            other => {
+                if let Some(notification) = to_service(&other) {
+                    handler.listeners.notify(notification);
+                }
+            }
         }
     }
 }
