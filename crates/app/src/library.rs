@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 
 use panpan_failure::Failure;
 use panpan_mcp::library::{About, Changes, Freshness, List, Offer, Request};
-use panpan_runtime::{AskClient, BoxFuture, Listener};
+use panpan_runtime::{AskClient, BoxFuture, Listener, StateOwner};
 use panpan_surfaces::{Caller, Gateway, Library};
 use panpan_upstream::mcp::{McpCaller, McpServers};
 use serde_json::Value;
@@ -23,7 +23,7 @@ pub(crate) fn attach(gateway: &Gateway, backend: &Backend) {
     let servers = Arc::new(McpServers::new(servers.iter().cloned()));
     servers.refresh_offer();
     tokio::spawn(refresh_on_changes(
-        servers.changes(),
+        servers.changes_for(&StateOwner::Anyone),
         Arc::downgrade(&servers),
     ));
     gateway.set_library(Arc::new(ServerLibrary(servers)));

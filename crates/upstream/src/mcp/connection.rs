@@ -150,10 +150,11 @@ impl Connection {
     /// Another connection to the same server, for the session of a caller.
     pub(super) fn for_caller(&self, owner: StateOwner, changes: watch::Sender<Changes>) -> Self {
         let listeners = self.handler.listeners.for_owner(owner);
-        Self::with(
-            self.server.clone(),
-            ConnectionHandler::new(changes, listeners),
-        )
+        let handler = ConnectionHandler {
+            tools: self.handler.tools.clone(),
+            ..ConnectionHandler::new(changes, listeners)
+        };
+        Self::with(self.server.clone(), handler)
     }
 
     fn with(server: Arc<ServerFacts>, handler: ConnectionHandler) -> Self {
@@ -247,9 +248,7 @@ impl Connection {
 
     /// Marks the known tools as outdated.
     pub(super) fn mark_tools_outdated(&self) {
-        self.handler
-            .changes
-            .send_modify(|changes| changes.tools += 1);
+        self.handler.tools.send_modify(|it| it.tools += 1);
     }
 
     /// Sends a request that may be repeated, and during which the server may ask for input.

@@ -163,7 +163,7 @@ impl Pool {
         Ok(connection)
     }
 
-    /// The sender of list changes for an owner. Changed tools affect all owners.
+    /// The sender of list changes for an owner.
     fn changes_of(
         self: &Arc<Self>,
         state: &mut State,
@@ -172,11 +172,7 @@ impl Pool {
         if let Some(known) = state.changes.get(owner) {
             return known.clone();
         }
-        let changes = watch::Sender::default();
-        tokio::spawn(forward_tool_changes(
-            changes.subscribe(),
-            Arc::downgrade(&self.shared),
-        ));
+        let changes: watch::Sender<Changes> = watch::Sender::default();
         state.changes.insert(owner.clone(), changes.clone());
         if !std::mem::replace(&mut state.has_idle_task, true) {
             tokio::spawn(close_idle(Arc::downgrade(self), self.rules.idle));
@@ -235,7 +231,7 @@ impl State {
         let taken = taken.map(|(_, session)| session).collect();
         let sessions = &self.sessions;
         self.changes
-            .retain(|owner, changes| sessions.contains_key(owner) || changes.receiver_count() > 1);
+            .retain(|owner, changes| sessions.contains_key(owner) || changes.receiver_count() > 0);
         taken
     }
 }
@@ -258,21 +254,6 @@ async fn close_idle(pool: Weak<Pool>, idle: Duration) {
         if state.sessions.is_empty() && state.changes.is_empty() {
             state.has_idle_task = false;
             return;
-        }
-    }
-}
-
-/// Has the tools listed again when a session reports changed tools.
-async fn forward_tool_changes(mut changes: watch::Receiver<Changes>, shared: Weak<Connection>) {
-    let mut seen = changes.borrow_and_update().tools;
-    while changes.changed().await.is_ok() {
-        let Some(shared) = shared.upgrade() else {
-            return;
-        };
-        let now = changes.borrow_and_update().tools;
-        if now != seen {
-            seen = now;
-            shared.mark_tools_outdated();
         }
     }
 }

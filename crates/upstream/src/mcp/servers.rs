@@ -17,7 +17,6 @@ use panpan_runtime::{Listener, StateOwner};
 use rmcp::model::Reference;
 use serde_json::Value;
 use tokio::sync::watch;
-use tokio::task::JoinSet;
 
 use super::{McpCaller, McpError, McpUpstream};
 use list_cache::ListCache;
@@ -30,34 +29,16 @@ const SEPARATOR: &str = "__";
 pub struct McpServers {
     servers: Vec<McpUpstream>,
     cache: Mutex<ListCache>,
-    changes: watch::Sender<Changes>,
-    /// Keeps the channel open.
-    _receiver: watch::Receiver<Changes>,
-    /// Aborted with this value.
-    _forwarding: JoinSet<()>,
 }
 
 impl McpServers {
-    /// Merges these servers. Must be called within a tokio runtime. Nothing is known about them
-    /// until they are asked.
+    /// Merges these servers. Nothing is known about them until they are asked.
     pub fn new(servers: impl IntoIterator<Item = McpUpstream>) -> Self {
         let servers: Vec<McpUpstream> = servers.into_iter().collect();
-        let (changes, receiver) = watch::channel(Changes::default());
-        let forwarding = servers
-            .iter()
-            .map(|server| forward_changes(server.changes(), changes.clone()));
         Self {
-            _forwarding: forwarding.collect(),
             cache: Mutex::new(ListCache::new(servers.len())),
             servers,
-            changes,
-            _receiver: receiver,
         }
-    }
-
-    /// Notifies of a changed list of any server.
-    pub fn changes(&self) -> watch::Receiver<Changes> {
-        self.changes.subscribe()
     }
 
     /// Notifies an owner of state of a changed list. Must be called within a tokio runtime.

@@ -11,7 +11,7 @@ use panpan_failure::classify::{Condition, InputMembers, statements};
 use panpan_failure::dialect::{
     Dialect, MCP_META_KEY, RESIDUAL, detect, disguised_failure, read_foreign,
 };
-use panpan_failure::{Failure, Inferred, Repeat, Upstream, codes, hint, read};
+use panpan_failure::{Failure, Inferred, Repeat, Upstream, codes, hint, read, size};
 use serde_json::{Value, json};
 
 use super::error::RpcError;
@@ -222,7 +222,7 @@ fn with_tool_code(failure: Failure) -> Failure {
 }
 
 fn fits(document: &Value) -> bool {
-    document.to_string().len() <= FAILURE_BYTES_LIMIT
+    size::fits(document, FAILURE_BYTES_LIMIT)
 }
 
 /// The failure for a JSON-RPC error response.

@@ -574,7 +574,7 @@ pub(crate) fn several_servers_are_merged() {
             named("two", "well"),
         ];
         let servers = McpServers::new(each);
-        let mut changes = servers.changes();
+        let mut changes = servers.changes_for(&StateOwner::Anyone);
         // Unconnected servers are not waited for.
         assert!(!servers.refresh_offer().prompts);
         let names = listed(&servers, List::Prompts, &anonymous()).await;
