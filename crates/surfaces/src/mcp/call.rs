@@ -96,30 +96,7 @@ impl CancelTokens {
     }
 }
 
-impl<'a> RequestScope<'a> {
-    pub(super) fn new(
-        gateway: &'a Gateway,
-        caller: &'a Caller,
-        meta: &'a Map<String, Value>,
-    ) -> Self {
-        Self::with(gateway, caller, meta, CancelTokens::new())
-    }
-
-    /// A scope that shares the cancellation tokens of another.
-    pub(super) fn with(
-        gateway: &'a Gateway,
-        caller: &'a Caller,
-        meta: &'a Map<String, Value>,
-        cancel: CancelTokens,
-    ) -> Self {
-        Self {
-            gateway,
-            caller,
-            meta,
-            cancel,
-        }
-    }
-
+impl RequestScope<'_> {
     /// The call that a tool stands for.
     pub(super) fn decode(&self, entry: &Entry, mut input: Value) -> DecodedCall {
         let argument = entry.takes_key.then(|| key::take_from(&mut input));

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::call::RequestScope;
+use super::call::{CancelTokens, RequestScope};
 use super::gateway_tools::GatewayTool;
 use super::input_requests::InputQueue;
 use super::interactive::{ClientChannel, InteractiveRequest};
@@ -102,7 +102,12 @@ impl<'a> FastCall<'a> {
         }
         let entry = index.by_tool(&self.tool);
         let entry = entry.filter(|entry| !entry.has_headers)?;
-        let scope = RequestScope::new(&shared.gateway, caller, &self.meta);
+        let scope = RequestScope {
+            gateway: &shared.gateway,
+            caller,
+            meta: &self.meta,
+            cancel: CancelTokens::new(),
+        };
         let call = scope.decode(entry, Value::Object(self.arguments));
         if let Some(client) = usable_capabilities(&self.meta) {
             let cancel = scope.cancel.clone();

@@ -96,7 +96,7 @@ pub fn http_service(
         .with_cancellation_token(shutdown.clone());
     let shared = Shared::new(gateway, settings.form, stopping, shutdown);
     let servers = shared.clone();
-    let server = move || Ok(Server::on_http(servers.clone()));
+    let server = move || Ok(Server::new(servers.clone(), None));
     McpHttpService {
         shared,
         rmcp: StreamableHttpService::new(server, sessions.clone(), config),

@@ -139,7 +139,12 @@ impl InteractiveRequest {
         let (tokens, asks) = (cancel.clone(), input.clone());
         let work = async move {
             let entry = index.by_operation(&call.operation);
-            let scope = RequestScope::with(&shared.gateway, &caller, &meta, tokens);
+            let scope = RequestScope {
+                gateway: &shared.gateway,
+                caller: &caller,
+                meta: &meta,
+                cancel: tokens,
+            };
             let finished = scope.perform(entry, call, progress, Some(asks));
             let result = finished.await.into_result(entry, &index, version)?;
             Ok(ServerResult::CallToolResult(result))

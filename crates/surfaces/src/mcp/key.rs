@@ -10,7 +10,7 @@ use panpan_runtime::{IdempotencyKey, KEY_LENGTH_LIMIT, shown};
 use serde_json::{Map, Value, json};
 
 /// The description of the argument, read by models.
-pub(super) const ARGUMENT_DESCRIPTION: &str = "A unique name for this piece of work. A repeated call with the \
+const ARGUMENT_DESCRIPTION: &str = "A unique name for this piece of work. A repeated call with the \
 same name is not executed again: it returns the first outcome.";
 
 /// Adds the argument to a tool's schema, unless the operation has its own argument of that name.
@@ -20,14 +20,18 @@ pub(super) fn describe(spec: &OperationSpec, schema: &mut Map<String, Value>) {
     }
     let properties = schema.entry("properties").or_insert_with(|| json!({}));
     if let Value::Object(properties) = properties {
-        let argument = json!({
-            "type": "string",
-            "minLength": 1,
-            "maxLength": KEY_LENGTH_LIMIT,
-            "description": ARGUMENT_DESCRIPTION,
-        });
-        properties.insert(KEY_ARGUMENT.to_owned(), argument);
+        properties.insert(KEY_ARGUMENT.to_owned(), schema_of_argument());
     }
+}
+
+/// The schema of the argument.
+pub(super) fn schema_of_argument() -> Value {
+    json!({
+        "type": "string",
+        "minLength": 1,
+        "maxLength": KEY_LENGTH_LIMIT,
+        "description": ARGUMENT_DESCRIPTION,
+    })
 }
 
 /// Removes the key from the arguments. Models fill unused arguments with null.

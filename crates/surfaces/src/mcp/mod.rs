@@ -99,7 +99,7 @@ pub async fn serve_stdio_as(gateway: Gateway, caller: Caller, form: ToolForm) ->
     let shared = Shared::new(gateway, form, disconnected.clone(), disconnected.clone());
     // Cancels parked calls when the client disconnects.
     let _disconnected = disconnected.drop_guard();
-    serve(Server::on_stdio(shared, caller), transport).await?;
+    serve(Server::new(shared, Some(caller)), transport).await?;
     end.error().map_or(Ok(()), |error| Err(Error::Stdio(error)))
 }
 

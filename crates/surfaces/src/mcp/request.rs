@@ -16,7 +16,7 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::{Value, json};
 
-use super::call::{DecodedCall, NamedBy, RequestScope};
+use super::call::{CancelTokens, DecodedCall, NamedBy, RequestScope};
 use super::features;
 use super::input_requests::InputQueue;
 use super::interactive::{
@@ -48,7 +48,12 @@ impl<'a> ActiveRequest<'a> {
         resume: Option<ResumeInput>,
     ) -> Self {
         Self {
-            scope: RequestScope::new(server.gateway(), server.caller(context), &context.meta),
+            scope: RequestScope {
+                gateway: server.gateway(),
+                caller: server.caller(context),
+                meta: &context.meta,
+                cancel: CancelTokens::new(),
+            },
             server,
             context,
             resume,
@@ -213,14 +218,11 @@ impl<'a> ActiveRequest<'a> {
         };
         let reporter = request.reporter.clone();
         let sender = reporter.map(|it| NotificationSender::new(it, self.context));
-        let RequestScope {
-            gateway,
-            caller,
-            meta,
-            ..
-        } = self.scope;
         let resuming = ActiveRequest {
-            scope: RequestScope::with(gateway, caller, meta, request.cancel.clone()),
+            scope: RequestScope {
+                cancel: request.cancel.clone(),
+                ..self.scope
+            },
             resume: None,
             ..*self
         };

@@ -77,22 +77,13 @@ impl Shared {
 }
 
 impl Server {
-    /// The server of a client on stdio.
-    pub(super) fn on_stdio(shared: Arc<Shared>, caller: Caller) -> Self {
-        Self::new(shared, caller, true)
-    }
-
-    /// The server of a session or of one stateless request over HTTP; each request carries its
-    /// caller.
-    pub(super) fn on_http(shared: Arc<Shared>) -> Self {
-        Self::new(shared, Caller::anonymous(None), false)
-    }
-
-    fn new(shared: Arc<Shared>, caller: Caller, is_persistent: bool) -> Self {
+    /// The server of a client on stdio, which has one caller, or of a session or a single stateless
+    /// request over HTTP, where each request carries its caller.
+    pub(super) fn new(shared: Arc<Shared>, on_stdio: Option<Caller>) -> Self {
         Self {
             shared,
-            caller,
-            is_persistent: AtomicBool::new(is_persistent),
+            is_persistent: AtomicBool::new(on_stdio.is_some()),
+            caller: on_stdio.unwrap_or_else(|| Caller::anonymous(None)),
             in_flight: InFlight::default(),
             list_changes: ListChanges::default(),
             level: Level::default(),

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use panpan_failure::Failure;
 use panpan_mcp::names::KEY_ARGUMENT;
 use panpan_mcp::output;
-use panpan_runtime::{CallRequest, KEY_LENGTH_LIMIT};
+use panpan_runtime::CallRequest;
 use rmcp::ErrorData;
 use rmcp::model::{CallToolResponse, CallToolResult, Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
@@ -186,16 +186,7 @@ fn call_schema() -> Value {
     json!({
         "operation": name_schema(),
         INPUT_ARGUMENT: {"description": "The input, as the operation's schema describes it; {} if left out."},
-        KEY_ARGUMENT: key_schema(),
+        KEY_ARGUMENT: key::schema_of_argument(),
         "timeout_ms": {"type": "integer", "minimum": 1},
-    })
-}
-
-fn key_schema() -> Value {
-    json!({
-        "type": "string",
-        "minLength": 1,
-        "maxLength": KEY_LENGTH_LIMIT,
-        "description": key::ARGUMENT_DESCRIPTION,
     })
 }

@@ -39,7 +39,7 @@ pub(super) fn gateway_within(limits: Limits, operations: Builder) -> Gateway {
 pub(super) fn served(gateway: Gateway) -> DuplexStream {
     let shutdown = CancellationToken::new();
     let shared = Shared::new(gateway, ToolForm::Auto, shutdown.clone(), shutdown);
-    let server = Server::on_stdio(shared, Caller::anonymous(None));
+    let server = Server::new(shared, Some(Caller::anonymous(None)));
     let (near, far) = duplex(64 * 1024);
     let (input, output) = split(far);
     let (transport, _) = StdioTransport::new(input, output);
