@@ -5,7 +5,7 @@
 use std::sync::{Arc, Weak};
 
 use panpan_failure::Failure;
-use panpan_mcp::library::{About, Changes, Freshness, List, Offer, Request};
+use panpan_mcp::library::{Changes, Freshness, List, Offer, Request, ServerPeerInfo};
 use panpan_runtime::{AskClient, BoxFuture, Listener, StateOwner};
 use panpan_surfaces::{Caller, Gateway, Library};
 use panpan_upstream::mcp::{McpCaller, McpServers};
@@ -49,7 +49,7 @@ impl Library for ServerLibrary {
         self.0.offer()
     }
 
-    fn about(&self) -> Option<About> {
+    fn about(&self) -> Option<ServerPeerInfo> {
         self.0.about()
     }
 

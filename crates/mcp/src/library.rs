@@ -1,7 +1,8 @@
 //! What MCP servers offer besides tools: resources, prompts, completion of arguments and log messages.
 
+pub use rmcp::model::ServerPeerInfo;
 use rmcp::model::{
-    CacheScope, ClientRequest, CompleteRequestParams, Implementation, ListPromptsRequest,
+    CacheScope, ClientRequest, CompleteRequestParams, ListPromptsRequest,
     ListResourceTemplatesRequest, ListResourcesRequest, ListToolsRequest, LoggingLevel,
     PaginatedRequestParams, PromptsCapability, ResourcesCapability, ServerCapabilities,
 };
@@ -62,17 +63,6 @@ impl Offer {
             subscriptions: self.subscriptions || other.subscriptions,
         }
     }
-}
-
-/// What a server says about itself.
-#[derive(Clone, Debug, PartialEq)]
-pub struct About {
-    /// Its name, title, version and icons.
-    pub server_info: Implementation,
-    /// Its instructions for clients.
-    pub instructions: Option<String>,
-    /// Its capabilities.
-    pub capabilities: ServerCapabilities,
 }
 
 /// How often each list has changed, as far as is known. A new connection to a server counts as a change of every list,

@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use panpan_failure::Failure;
-use panpan_mcp::library::{About, Changes, Freshness, List, Offer, Request};
+use panpan_mcp::library::{Changes, Freshness, List, Offer, Request, ServerPeerInfo};
 use panpan_runtime::{AskClient, BoxFuture, Listener};
 use serde_json::Value;
 use tokio::sync::watch;
@@ -24,7 +24,7 @@ pub trait Library: Send + Sync + fmt::Debug {
 
     /// The description of the upstream server that panpan presents as its own, if there is exactly one. Must
     /// not block.
-    fn about(&self) -> Option<About> {
+    fn about(&self) -> Option<ServerPeerInfo> {
         None
     }
 

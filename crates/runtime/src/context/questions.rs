@@ -47,23 +47,6 @@ impl Context {
         self.0.call.client.is_some()
     }
 
-    /// The kinds of questions that the client answers.
-    pub fn question_kinds(&self) -> QuestionKinds {
-        let client = self.0.call.client.as_ref();
-        client.map_or_else(QuestionKinds::default, |it| it.question_kinds())
-    }
-
-    /// The experimental capabilities and extensions that the client declares.
-    pub fn client_declares(&self) -> Option<&Map<String, Value>> {
-        self.0.call.client.as_ref()?.declared()
-    }
-
-    /// Whether the client opens the URL itself when a server refuses a call with it.
-    pub fn handles_url_required(&self) -> bool {
-        let client = self.0.call.client.as_ref();
-        client.is_some_and(|it| it.handles_url_required())
-    }
-
     /// Asks the client and waits for the reply until the attempt ends, for at most [`QUESTIONS_WAIT_LIMIT_MS`]
     /// for all questions of the attempt.
     ///
@@ -164,18 +147,20 @@ impl Drop for OpenQuestion<'_> {
     }
 }
 
-/// A nested call asks through the call of the outer operation, so that its timeout pauses too.
+/// The client of the call. A nested call asks through the outer one, so that its timeout pauses too.
 impl AskClient for Context {
     fn question_kinds(&self) -> QuestionKinds {
-        self.question_kinds()
+        let client = self.0.call.client.as_ref();
+        client.map_or_else(QuestionKinds::default, |it| it.question_kinds())
     }
 
     fn declared(&self) -> Option<&Map<String, Value>> {
-        self.client_declares()
+        self.0.call.client.as_ref()?.declared()
     }
 
     fn handles_url_required(&self) -> bool {
-        self.handles_url_required()
+        let client = self.0.call.client.as_ref();
+        client.is_some_and(|it| it.handles_url_required())
     }
 
     fn ask(&self, question: Question) -> BoxFuture<'_, Result<QuestionReply, AskError>> {

@@ -2,8 +2,9 @@
 
 use std::sync::{Arc, PoisonError};
 
+use panpan_mcp::STATELESS;
 use panpan_mcp::input::UsableCapabilities;
-use panpan_mcp::library::{About, List, Request};
+use panpan_mcp::library::{List, Request, ServerPeerInfo};
 use panpan_mcp::names::PANPAN_CAPABILITY;
 use panpan_runtime::Listener;
 use rmcp::model::{
@@ -53,11 +54,9 @@ fn extensions(upstream: &mut ServerCapabilities) -> Option<ExtensionCapabilities
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
         let about = self.gateway().library().and_then(|it| it.about());
-        let mut about = about.unwrap_or_else(|| About {
-            server_info: Implementation::new("panpan", env!("CARGO_PKG_VERSION")),
-            instructions: None,
-            capabilities: ServerCapabilities::default(),
-        });
+        let mut about =
+            about.unwrap_or_else(|| ServerPeerInfo::new(STATELESS, ServerCapabilities::default()));
+        let panpan = || Implementation::new("panpan", env!("CARGO_PKG_VERSION"));
         let instructions = match about.instructions {
             Some(upstream) => format!("{upstream}\n\n{INSTRUCTIONS}"),
             None => INSTRUCTIONS.to_owned(),
@@ -70,7 +69,7 @@ impl ServerHandler for Server {
         capabilities.extensions = extensions(&mut about.capabilities);
         self.offer().declare(&mut capabilities);
         ServerConfig::new(capabilities)
-            .with_server_info(about.server_info)
+            .with_server_info(about.server_info.unwrap_or_else(panpan))
             .with_instructions(instructions)
     }
 

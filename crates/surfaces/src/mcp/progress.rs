@@ -18,6 +18,7 @@ use serde::Deserialize as _;
 use serde_json::Value;
 use tokio::sync::watch;
 
+use super::connected_client::level_of;
 use super::request::is_stateless;
 use super::server::Server;
 
@@ -35,18 +36,14 @@ struct Unsent {
 #[derive(Debug)]
 pub(super) struct Reporter {
     unsent: watch::Sender<Unsent>,
-    requested: Requested,
-}
-
-/// The notifications that a client requested.
-#[derive(Clone, Debug, Default)]
-struct Requested {
-    messages: bool,
+    /// Whether the client wants log messages, and from which level on.
+    wants_messages: bool,
     level: Option<LoggingLevel>,
 }
 
-impl Requested {
-    fn by(server: &Server, context: &RequestContext<RoleServer>) -> Option<Self> {
+impl Reporter {
+    /// Takes what a request asked for, if it asked for anything.
+    fn requested(server: &Server, context: &RequestContext<RoleServer>) -> Option<Self> {
         let wants_progress = context.meta.get_progress_token().is_some();
         let (messages, level) = match is_stateless(context) {
             // In the stateless version every request states its log level.
@@ -54,14 +51,12 @@ impl Requested {
                 let level = context.meta.log_level();
                 (level.is_some(), level)
             }
-            false => (server.offer().logging, server.log_level()),
+            false => (server.offer().logging, level_of(&server.level)),
         };
-        (wants_progress || messages).then_some(Self { messages, level })
+        (wants_progress || messages).then(|| Self::new(messages, level))
     }
-}
 
-impl Reporter {
-    fn new(requested: Requested) -> Self {
+    fn new(wants_messages: bool, level: Option<LoggingLevel>) -> Self {
         let none = Progress {
             done: f64::NEG_INFINITY,
             ..Progress::default()
@@ -70,7 +65,11 @@ impl Reporter {
             progress: none,
             messages: VecDeque::new(),
         });
-        Self { unsent, requested }
+        Self {
+            unsent,
+            wants_messages,
+            level,
+        }
     }
 
     fn take_messages(&self) -> VecDeque<LoggingMessageNotificationParam> {
@@ -112,7 +111,7 @@ impl ReportProgress for Reporter {
         let Ok(message) = LoggingMessageNotificationParam::deserialize(line) else {
             return;
         };
-        if !self.requested.messages || !is_at_least(message.level, self.requested.level) {
+        if !self.wants_messages || !is_at_least(message.level, self.level) {
             return;
         }
         self.unsent.send_modify(|unsent| {
@@ -124,7 +123,7 @@ impl ReportProgress for Reporter {
     }
 
     fn log_level(&self) -> Option<String> {
-        let level = serde_json::to_value(self.requested.level?).ok()?;
+        let level = serde_json::to_value(self.level?).ok()?;
         level.as_str().map(str::to_owned)
     }
 }
@@ -161,8 +160,7 @@ pub(super) fn requested(
     server: &Server,
     context: &RequestContext<RoleServer>,
 ) -> Option<NotificationSender> {
-    let requested = Requested::by(server, context)?;
-    let reporter = Arc::new(Reporter::new(requested));
+    let reporter = Arc::new(Reporter::requested(server, context)?);
     Some(NotificationSender::new(reporter, context))
 }
 
@@ -244,10 +242,7 @@ mod tests {
     use super::*;
 
     fn reporter() -> (Reporter, watch::Receiver<Unsent>) {
-        let reporter = Reporter::new(Requested {
-            messages: true,
-            level: Some(LoggingLevel::Warning),
-        });
+        let reporter = Reporter::new(true, Some(LoggingLevel::Warning));
         let unsent = reporter.unsent.subscribe();
         (reporter, unsent)
     }

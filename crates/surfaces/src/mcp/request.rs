@@ -96,18 +96,10 @@ impl<'a> ActiveRequest<'a> {
             let response = Box::pin(self.interactive(decoded, client)).await?;
             return interactive::tool(response);
         }
-        let finished = match progress::requested(self.server, self.context) {
-            None => {
-                let work = pin!(self.scope.perform(entry, decoded, None, None));
-                self.until_cancelled(work).await?
-            }
-            Some(sender) => {
-                let reporter = sender.reporter();
-                let work = Box::pin(self.scope.perform(entry, decoded, Some(reporter), None));
-                let work = Box::pin(sender.run_sending(work, self.context));
-                self.until_cancelled(work).await?
-            }
-        };
+        let sender = progress::requested(self.server, self.context);
+        let reporter = sender.as_ref().map(|it| it.reporter() as _);
+        let work = self.scope.perform(entry, decoded, reporter, None);
+        let finished = self.run_work(sender, work).await?;
         let index = self.server.tool_index();
         let result = finished.into_result(entry, &index, wire_version(self.context))?;
         Ok(result.into())

@@ -5,13 +5,13 @@ use std::sync::{Arc, OnceLock};
 
 use ::http::request::Parts;
 use panpan_runtime::{CancellationToken, Operation, similar_names};
-use rmcp::model::{CallToolResponse, Extensions, LoggingLevel, Tool};
+use rmcp::model::{CallToolResponse, Extensions, Tool};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::Value;
 
 use super::ToolForm;
-use super::connected_client::{ConnectedClient, Level, level_of};
+use super::connected_client::{ConnectedClient, Level};
 use super::gateway_tools::{GatewayTool, TOOLS_LIMIT};
 use super::in_flight::InFlight;
 use super::list_changes::ListChanges;
@@ -89,10 +89,6 @@ impl Server {
             level: Level::default(),
             client: OnceLock::new(),
         }
-    }
-
-    pub(super) fn log_level(&self) -> Option<LoggingLevel> {
-        level_of(&self.level)
     }
 
     pub(super) fn gateway(&self) -> &Gateway {

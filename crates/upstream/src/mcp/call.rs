@@ -116,7 +116,8 @@ impl ToolCall {
     ) -> Result<Round, Failure> {
         if let McpError::Rpc(error) = &failed.error {
             let elicitations = error_shapes::url_elicitations(error);
-            let forwards = context.question_kinds().url && !context.handles_url_required();
+            let client = call.client();
+            let forwards = client.question_kinds().url && !client.handles_url_required();
             let next = match forwards {
                 true => round.after_url_elicitations(call, elicitations).await,
                 false => None,

@@ -24,6 +24,7 @@ use rmcp::{ClientHandler, ErrorData, RoleClient};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 use super::in_flight::{InFlight, Unrouted};
 use super::input_requests::InteractiveRequest;
@@ -37,8 +38,8 @@ pub(super) struct ConnectionHandler {
     /// Changes of the tools, which are the same on all connections to the server.
     pub(super) tools: watch::Sender<Changes>,
     calls: Arc<Mutex<Calls>>,
-    /// Whether the connection is closed.
-    closed: watch::Sender<bool>,
+    /// Cancelled when the connection is closed.
+    pub(super) closed: CancellationToken,
     /// Whether the server gave the connection a session.
     in_session: Arc<AtomicBool>,
     pub(super) in_flight: InFlight,
@@ -70,7 +71,7 @@ impl ConnectionHandler {
             changes,
             listeners,
             calls: Arc::default(),
-            closed: watch::Sender::default(),
+            closed: CancellationToken::new(),
             in_session: Arc::default(),
             in_flight: InFlight::default(),
         }
@@ -155,27 +156,13 @@ impl ConnectionHandler {
         }
     }
 
-    /// Notes that the connection is closed.
-    pub(super) fn close(&self) {
-        self.closed.send_replace(true);
-    }
-
-    /// Resolves when the connection is closed.
-    pub(super) fn closed(&self) -> impl Future<Output = ()> + Send + 'static {
-        let mut closed = self.closed.subscribe();
-        async move {
-            // A dropped sender also means closed.
-            let _ = closed.wait_for(|closed| *closed).await;
-        }
-    }
-
     /// Runs work until the connection is closed. rmcp would wait seconds for replies to the input
     /// requests of a server that is gone, and block everything else that waits for it.
     async fn until_closed<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
             biased;
             done = work => Some(done),
-            () = self.closed() => None,
+            () = self.closed.cancelled() => None,
         }
     }
 
@@ -324,7 +311,7 @@ mod tests {
                 .is_none()
         );
         let another = handler.for_new_connection();
-        handler.close();
+        handler.closed.cancel();
         assert_eq!(
             handler.until_closed(pending::<()>()).now_or_never(),
             Some(None)

@@ -38,12 +38,12 @@ use std::sync::{Arc, Mutex};
 
 use jiff::Timestamp;
 use panpan_failure::{Failure, Marked};
-use panpan_mcp::library::{About, Changes, Freshness, List};
+use panpan_mcp::library::{Changes, Freshness, List, ServerPeerInfo};
 use panpan_mcp::names::PANPAN_CAPABILITY;
 use panpan_redact::Redactor;
 use panpan_runtime::retry::{BudgetSettings, UpstreamHealth};
 use panpan_runtime::{AskClient, Identity, Registration, StateOwner};
-use rmcp::model::{Implementation, ServerPeerInfo};
+use rmcp::model::Implementation;
 use tokio::sync::watch;
 
 use call::ToolCall;
@@ -144,14 +144,11 @@ impl McpUpstream {
     }
 
     /// What the server says about itself, if it is connected.
-    pub fn about(&self) -> Option<About> {
+    pub fn about(&self) -> Option<ServerPeerInfo> {
         let live = self.pool.shared().current()?;
-        let info = live.info()?;
-        Some(About {
-            server_info: info.server_info.clone()?,
-            instructions: info.instructions.as_deref().map(tool_error::bounded),
-            capabilities: info.capabilities.clone(),
-        })
+        let mut info = ServerPeerInfo::clone(&*live.info()?);
+        info.instructions = info.instructions.as_deref().map(tool_error::bounded);
+        info.server_info.is_some().then_some(info)
     }
 
     /// Notifies of changed lists, so that its operations can be imported again.

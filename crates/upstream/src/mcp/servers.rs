@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures_util::future::join_all;
 use jiff::Timestamp;
 use panpan_failure::{Effect, Failure, codes};
-use panpan_mcp::library::{About, Changes, Freshness, List, Offer, Request};
+use panpan_mcp::library::{Changes, Freshness, List, Offer, Request, ServerPeerInfo};
 use panpan_runtime::{Listener, StateOwner};
 use rmcp::model::Reference;
 use serde_json::Value;
@@ -60,7 +60,7 @@ impl McpServers {
     }
 
     /// What the only server says about itself, if its own names are used.
-    pub fn about(&self) -> Option<About> {
+    pub fn about(&self) -> Option<ServerPeerInfo> {
         match self.servers.as_slice() {
             // Clients see it before their permissions are known.
             [only] if only.keeps_names() && only.is_open() => only.about(),

@@ -176,14 +176,14 @@ impl Transport<RoleClient> for StdioTransport {
             TxJsonRpcMessage::<RoleClient>::Response(_) | TxJsonRpcMessage::<RoleClient>::Error(_)
         );
         let unread = is_response.then(|| self.unread_responses.clone());
-        let closed = self.handler.closed();
+        let closed = self.handler.closed.clone();
         async move {
             let _unread = unread;
             tokio::select! {
                 biased;
                 written = write(&input, &message) => written,
                 // Nothing reads the pipe any more, and it may be full.
-                () = closed => Err(io::ErrorKind::NotConnected.into()),
+                () = closed.cancelled() => Err(io::ErrorKind::NotConnected.into()),
             }
         }
     }
@@ -191,7 +191,7 @@ impl Transport<RoleClient> for StdioTransport {
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         let received = self.next().await;
         if received.is_none() {
-            self.handler.close();
+            self.handler.closed.cancel();
         }
         received
     }
@@ -207,7 +207,6 @@ impl Transport<RoleClient> for StdioTransport {
 
 #[cfg(test)]
 mod tests {
-    use futures_util::FutureExt as _;
     use tokio::sync::watch;
 
     use super::*;
@@ -228,8 +227,8 @@ mod tests {
             handler.clone(),
             Arc::default(),
         );
-        assert_eq!(handler.closed().now_or_never(), None);
+        assert!(!handler.closed.is_cancelled());
         assert!(transport.receive().await.is_none());
-        assert_eq!(handler.closed().now_or_never(), Some(()));
+        assert!(handler.closed.is_cancelled());
     }
 }
