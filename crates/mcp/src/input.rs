@@ -92,23 +92,24 @@ pub fn to_result(reply: QuestionReply, is_form: bool) -> Value {
 
 /// Why the result of an input request is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum InvalidReply {
-    /// It is not this.
-    Not(&'static str),
-    /// Its content is not an object.
-    Content,
+pub struct InvalidReply {
+    /// The JSON pointer to the invalid part.
+    pub pointer: &'static str,
+    /// What is wrong with it.
+    pub reason: &'static str,
 }
 
 /// The reply in the result of an input request.
 pub fn to_reply(request: &InputRequest, result: &Value) -> Result<QuestionReply, InvalidReply> {
+    let invalid = |pointer, reason| InvalidReply { pointer, reason };
     match request {
         InputRequest::Elicitation(_) => {
             let result = ElicitResult::deserialize(result);
-            let result = result.map_err(|_| InvalidReply::Not("the result of an elicitation"))?;
-            elicitation_reply(result).ok_or(InvalidReply::Content)
+            let result = result.map_err(|_| invalid("", "not the result of an elicitation"))?;
+            elicitation_reply(result).ok_or(invalid("/content", "not an object"))
         }
         _ if result.is_object() => Ok(QuestionReply::Result(result.clone())),
-        _ => Err(InvalidReply::Not("an object")),
+        _ => Err(invalid("", "not an object")),
     }
 }
 

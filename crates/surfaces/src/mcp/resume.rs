@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use panpan_failure::pointer::joined;
 use panpan_failure::{Effect, Failure, Violation, codes};
-use panpan_mcp::input::{InvalidReply, to_reply};
+use panpan_mcp::input::to_reply;
 use panpan_runtime::QuestionReply;
 use rmcp::model::InputResponses;
 use serde_json::{Map, Value};
@@ -14,7 +14,6 @@ use super::input_requests::OpenInput;
 
 const STATE: &str = "/requestState";
 const RESPONSES: &str = "/inputResponses";
-const NOT_OBJECT: &str = "not an object";
 
 const UNKNOWN: &str =
     "no call of this tool with these arguments is waiting under this requestState";
@@ -52,7 +51,8 @@ impl ResumeInput {
         match &self.responses {
             Some(Value::Object(given)) => Ok(given.clone()),
             Some(_) => Err(NotResumed::InvalidResponse(Violation::value(
-                RESPONSES, NOT_OBJECT,
+                RESPONSES,
+                "not an object",
             ))),
             None => Ok(Map::new()),
         }
@@ -81,17 +81,10 @@ impl ResumeInput {
             .filter_map(|(name, open)| Some((name, open, responses.get(name)?)));
         let replies = given.map(|(name, open, given)| {
             let reply = to_reply(&open.request, given).map_err(|invalid| {
-                let pointer = joined(RESPONSES, name);
-                match invalid {
-                    InvalidReply::Not(expected) => {
-                        Violation::value(pointer, format!("not {expected}"))
-                    }
-                    InvalidReply::Content => {
-                        Violation::value(joined(&pointer, "content"), NOT_OBJECT)
-                    }
-                }
+                let pointer = joined(RESPONSES, name) + invalid.pointer;
+                NotResumed::InvalidResponse(Violation::value(pointer, invalid.reason))
             });
-            Ok((name.clone(), reply.map_err(NotResumed::InvalidResponse)?))
+            Ok((name.clone(), reply?))
         });
         replies.collect()
     }

@@ -24,20 +24,20 @@ pub(super) fn parse(text: &[u8]) -> Option<ServerJsonRpcMessage> {
     if !text.starts_with('{') {
         return None;
     }
-    if !has_unknown_members(text) {
-        return serde_json::from_str(text).ok();
+    serde_json::from_str(rewrite(text).as_deref().unwrap_or(text)).ok()
+}
+
+/// A message as text with the members that rmcp would drop moved into `_meta`; `None` if there is
+/// nothing to move.
+pub(super) fn rewrite(text: &str) -> Option<String> {
+    if !text.contains(RECOVERY) && !text.contains(TASK_SUPPORT) {
+        return None;
     }
     let mut document: Value = serde_json::from_str(text).ok()?;
-    keep_unknown_members(&mut document);
-    serde_json::from_value(document).ok()
+    keep_unknown_members(&mut document)?;
+    Some(document.to_string())
 }
 
-/// Whether a message may have members that rmcp would drop.
-fn has_unknown_members(text: &str) -> bool {
-    text.contains(RECOVERY) || text.contains(TASK_SUPPORT)
-}
-
-/// Moves them into `_meta`; `None` if there is nothing to move.
 fn keep_unknown_members(document: &mut Value) -> Option<()> {
     let result = document.get_mut("result")?.as_object_mut()?;
     if let Some(Value::Array(tools)) = result.get_mut("tools") {
@@ -52,11 +52,14 @@ fn mark_task_only(tool: &mut Value) {
     if support.is_some_and(|it| it == "required")
         && let Some(tool) = tool.as_object_mut()
     {
-        let meta = tool.entry("_meta").or_insert_with(|| json!({}));
-        if let Some(meta) = meta.as_object_mut() {
-            meta.insert(REQUIRES_TASK_META_KEY.to_owned(), Value::Bool(true));
-        }
+        add_to_meta(tool, REQUIRES_TASK_META_KEY, Value::Bool(true));
     }
+}
+
+fn add_to_meta(members: &mut Map<String, Value>, name: &str, value: Value) -> Option<()> {
+    let meta = members.entry("_meta").or_insert_with(|| json!({}));
+    meta.as_object_mut()?.insert(name.to_owned(), value);
+    Some(())
 }
 
 /// The member that marks an error as the replacement of an unreadable response.
@@ -117,27 +120,12 @@ fn top_level_id(text: &str) -> Option<RequestId> {
     None
 }
 
-/// A message as text with such members moved into `_meta`; `None` if there is nothing to move.
-pub(super) fn rewrite(text: &str) -> Option<String> {
-    if !has_unknown_members(text) {
-        return None;
-    }
-    let mut document: Value = serde_json::from_str(text).ok()?;
-    keep_unknown_members(&mut document)?;
-    Some(document.to_string())
-}
-
 fn move_recovery(result: &mut Map<String, Value>) -> Option<()> {
     if result.get("isError") != Some(&Value::Bool(true)) {
         return None;
     }
     let recovery = result.get("recovery")?.clone();
-    let meta = result
-        .entry("_meta")
-        .or_insert_with(|| Value::Object(Map::new()));
-    meta.as_object_mut()?
-        .insert(RECOVERY_META_KEY.to_owned(), recovery);
-    Some(())
+    add_to_meta(result, RECOVERY_META_KEY, recovery)
 }
 
 #[cfg(test)]
