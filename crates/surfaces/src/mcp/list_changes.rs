@@ -8,10 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use panpan_mcp::library::{Changes, Request};
 use panpan_runtime::{CancellationToken, Listener};
 use rmcp::RoleServer;
-use rmcp::model::{
-    PromptListChangedNotification, ResourceListChangedNotification, ServerNotification,
-    ToolListChangedNotification,
-};
+use rmcp::model::ServerNotification;
 use rmcp::service::{Peer, SubscriptionContext, SubscriptionSendError};
 use tokio::sync::watch;
 use tokio_util::sync::DropGuard;
@@ -63,15 +60,16 @@ impl Watch {
             changes.changed().await.ok()?;
             let before = std::mem::replace(seen, *changes.borrow_and_update());
             let resources = (before.resources != seen.resources)
-                .then(|| ResourceListChangedNotification::default().into());
+                .then(|| ServerNotification::ResourceListChangedNotification(Default::default()));
             let prompts = (before.prompts != seen.prompts)
-                .then(|| PromptListChangedNotification::default().into());
-            Some(resources.into_iter().chain(prompts).collect())
+                .then(|| ServerNotification::PromptListChangedNotification(Default::default()));
+            Some(resources.into_iter().chain(prompts).collect::<Vec<_>>())
         };
         // Without resources and prompts, only tools change.
         tokio::select! {
             changed = tools.changed() => {
-                changed.ok().map(|()| vec![ToolListChangedNotification::default().into()])
+                changed.ok()?;
+                Some(vec![ServerNotification::ToolListChangedNotification(Default::default())])
             }
             Some(changed) = features => Some(changed),
         }

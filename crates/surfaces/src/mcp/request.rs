@@ -10,7 +10,7 @@ use std::sync::Arc;
 use panpan_failure::Failure;
 use panpan_mcp::STATELESS;
 use panpan_mcp::input::{UsableCapabilities, supported_kinds};
-use panpan_runtime::{AskClient, CallRequest};
+use panpan_runtime::{AskClient, CallRequest, ReportProgress};
 use rmcp::model::{CallToolResponse, ServerResult};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
@@ -97,7 +97,9 @@ impl<'a> ActiveRequest<'a> {
             return interactive::tool(response);
         }
         let sender = progress::requested(self.server, self.context);
-        let reporter = sender.as_ref().map(|it| it.reporter() as _);
+        let reporter = sender
+            .as_ref()
+            .map(|it| it.reporter() as Arc<dyn ReportProgress>);
         let work = self.scope.perform(entry, decoded, reporter, None);
         let finished = self.run_work(sender, work).await?;
         let index = self.server.tool_index();
