@@ -150,10 +150,8 @@ impl Connection {
     /// Another connection to the same server, for the session of a caller.
     pub(super) fn for_caller(&self, owner: StateOwner, changes: watch::Sender<Changes>) -> Self {
         let listeners = self.handler.listeners.for_owner(owner);
-        let handler = ConnectionHandler {
-            tools: self.handler.tools.clone(),
-            ..ConnectionHandler::new(changes, listeners)
-        };
+        let mut handler = ConnectionHandler::new(changes, listeners);
+        handler.tools = self.handler.tools.clone();
         Self::with(self.server.clone(), handler)
     }
 
