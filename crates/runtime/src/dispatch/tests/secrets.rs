@@ -44,6 +44,72 @@ async fn a_marked_value_is_redacted_in_the_message_whatever_the_parameters_are()
     }
 }
 
+/// Schemas that mark the room only behind a reference.
+fn referring_schemas() -> Vec<Value> {
+    let member = |room: Value| json!({"room": room});
+    let secret = json!({"x-sensitive": true});
+    let with = |member: &str, value: &str| {
+        let mut secret = secret.clone();
+        secret[member] = json!(value);
+        json!({"room": secret})
+    };
+    vec![
+        json!({"properties": member(json!({"$ref": "#room"})), "$defs": with("$anchor", "room")}),
+        json!({"$id": "https://example.com/a/input.json",
+            "properties": member(json!({"$ref": "room.json"})), "$defs": with("$id", "room.json")}),
+        json!({"$id": "https://example.com/a/input.json",
+            "properties": member(json!({"$ref": "/b/room.json#/$defs/inner"})),
+            "$defs": {"room": {"$id": "../b/room.json", "$defs": {"inner": secret}}}}),
+        json!({"$id": "https://example.com/a/input.json",
+            "properties": member(json!({"$ref": "input.json#/$defs/room"})), "$defs": {"room": secret}}),
+        json!({"properties": member(json!({"$ref": "urn:example:room#deep"})),
+            "$defs": {"room": {"$id": "urn:example:room", "$defs": with("$anchor", "deep")}}}),
+        json!({"properties": member(json!({"$dynamicRef": "#room"})),
+            "$defs": with("$dynamicAnchor", "room")}),
+        // The outermost resource with the anchor decides.
+        json!({"$id": "urn:example:outer", "$ref": "urn:example:inner", "$defs": {
+            "inner": {"$id": "urn:example:inner", "properties": member(json!({"$dynamicRef": "#room"})),
+                "$defs": {"room": {"$dynamicAnchor": "room"}}},
+            "room": {"$dynamicAnchor": "room", "x-sensitive": true}}}),
+        json!({"$schema": "https://json-schema.org/draft/2019-09/schema",
+            "properties": member(json!({"$ref": "#/$defs/room/items"})), "$defs": {"room":
+                {"$id": "urn:example:room", "items": {"$recursiveRef": "#"}, "x-sensitive": true}}}),
+        json!({"$schema": "http://json-schema.org/draft-07/schema#",
+            "properties": member(json!({"$ref": "#room"})), "definitions": with("$id", "#room")}),
+        json!({"$schema": "http://json-schema.org/draft-04/schema#",
+            "properties": member(json!({"$ref": "urn:example:room"})),
+            "definitions": with("id", "urn:example:room")}),
+    ]
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_value_that_is_marked_behind_a_reference_appears_nowhere() {
+    let mut leaks = Vec::new();
+    for schema in referring_schemas() {
+        let mut marking = spec(OperationType::Query);
+        marking.input_schema = schema.clone();
+        let input = json!({"room": PIN});
+        let failure = quoting(Some(&input)).with_detail("seen", format!("in {PIN}"));
+        let fixture = Fixture::of(marking.clone(), failing(failure));
+        let failure = fixture.fails(input.clone()).await;
+        let shown = serde_json::to_string(&failure).unwrap();
+        let recorded = serde_json::to_string(&fixture.store.recordings()).unwrap();
+        let panics = |_: Context, input: Arc<Value>| async move {
+            panic!("cannot read {}", input["room"].as_str().unwrap()) as Result<Value, Failure>
+        };
+        let fixture = Fixture::of(marking, panics);
+        fixture.fails(input).await;
+        let logged = fixture.private().concat();
+        leaks.extend(
+            [shown, recorded, logged]
+                .into_iter()
+                .filter(|it| it.contains(PIN))
+                .map(|it| (schema.clone(), it)),
+        );
+    }
+    assert!(leaks.is_empty(), "{leaks:#?}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_marked_value_of_a_large_input_is_redacted_in_the_log() {
     let panics = |_: Context, input: Arc<Value>| async move {
