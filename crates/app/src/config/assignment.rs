@@ -83,7 +83,7 @@ impl RawValue {
             }
             (
                 Self::UntypedList(_) | Self::Untyped(_) | Self::List(_),
-                Kind::List { accept, .. } | Kind::Sources { accept, .. },
+                Kind::List { accept, .. },
             ) => {
                 let list = self.list().unwrap_or_default();
                 let invalid = list.iter().find(|item| !accept(item));

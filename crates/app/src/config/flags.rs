@@ -34,9 +34,7 @@ impl Flags {
     fn assignment(&self, setting: &'static Setting, flag: &Flag) -> Option<Assignment> {
         let (_, texts) = self.values.iter().find(|(name, _)| *name == flag.name)?;
         let value = match (setting.kind, texts.as_slice()) {
-            (Kind::List { .. } | Kind::Sources { .. }, texts) => {
-                RawValue::UntypedList(texts.to_vec())
-            }
+            (Kind::List { .. }, texts) => RawValue::UntypedList(texts.to_vec()),
             (_, texts) => RawValue::Untyped(texts.last()?.clone()),
         };
         let location = Location::Flag(flag.name);

@@ -197,34 +197,26 @@ impl Draft {
 
     /// Applies a value and returns whether it is valid.
     fn set(&mut self, setting: &Setting, assignment: &Assignment) -> bool {
-        let value = &assignment.value;
+        let (value, folder) = (&assignment.value, assignment.location.folder());
         match setting.kind {
             Kind::Boolean { set } => value.boolean().is_some_and(|it| set(self, it)),
             Kind::Number { from, to, set } => {
                 let number = value.number().filter(|it| (from..=to).contains(it));
                 number.is_some_and(|it| set(self, it))
             }
-            Kind::Text { set, .. } => value.text().is_some_and(|it| set(self, it)),
-            Kind::Path { set, .. } => {
-                let base = assignment.location.folder();
-                value
-                    .text()
-                    .is_some_and(|it| !it.is_empty() && set(self, base, it))
+            Kind::Text { set, .. } => {
+                let text = value.text().filter(|it| !it.is_empty());
+                text.is_some_and(|it| set(self, folder, it))
             }
             Kind::List { accept, set, .. } => {
-                let list = value.list().filter(|list| list.iter().all(|it| accept(it)));
-                list.is_some_and(|it| set(self, it))
-            }
-            Kind::Sources { accept, set, .. } => {
                 let sources = &mut self.config.sources;
                 match value {
                     RawValue::Services(services) => return put(&mut sources.services, services),
                     RawValue::Servers(servers) => return put(&mut sources.servers, servers),
                     _ => {}
                 }
-                let base = assignment.location.folder();
                 let list = value.list().filter(|list| list.iter().all(|it| accept(it)));
-                list.is_some_and(|it| set(self, base, &it))
+                list.is_some_and(|it| set(self, folder, it))
             }
         }
     }

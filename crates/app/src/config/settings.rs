@@ -68,35 +68,27 @@ pub(super) enum Kind {
         to: u64,
         set: fn(&mut Draft, u64) -> bool,
     },
+    /// A text that is not empty. A path in the configuration file is relative to the folder of that
+    /// file, which the setter gets.
     Text {
-        expected: &'static str,
-        set: fn(&mut Draft, &str) -> bool,
-    },
-    /// The path of a file; in the configuration file, relative to the folder of that file.
-    Path {
         expected: &'static str,
         set: fn(&mut Draft, &Path, &str) -> bool,
     },
+    /// A list of texts; the paths in it are relative, too.
     List {
         expected: &'static str,
         accept: fn(&str) -> bool,
-        set: fn(&mut Draft, Vec<String>) -> bool,
-    },
-    /// A list with paths of files; in the configuration file, relative to the folder of that file.
-    Sources {
-        expected: &'static str,
-        accept: fn(&str) -> bool,
-        set: fn(&mut Draft, &Path, &[String]) -> bool,
+        set: fn(&mut Draft, &Path, Vec<String>) -> bool,
     },
 }
 
 /// All settings.
 #[rustfmt::skip]
 pub(super) static SETTINGS: [Setting; 36] = [
-    text("listen", "an address and a port, such as 127.0.0.1:7077", |draft, text| {
+    text("listen", "an address and a port, such as 127.0.0.1:7077", |draft, _, text| {
         put(&mut draft.config.listen, text.parse().ok())
     }).flag("listen", "ADDRESS:PORT", "The address to listen on [default: 127.0.0.1:7077]"),
-    path("store", "sqlite:PATH for a file, or memory: to keep nothing", |draft, folder, text| {
+    text("store", "sqlite:PATH for a file, or memory: to keep nothing", |draft, folder, text| {
         put(&mut draft.store, text.parse().ok().map(|it| Some(resolve(folder, it))))
     }).flag("store", "ADDRESS", "The store of outcomes and tokens: sqlite:PATH, or memory: to keep nothing \
                                  [default: panpan.db in your data folder]")
@@ -111,44 +103,44 @@ pub(super) static SETTINGS: [Setting; 36] = [
     boolean("allow_anonymous", |draft, allowed| put(&mut draft.config.allow_anonymous, Some(Some(allowed))))
         .flag("allow-anonymous", "true|false", "Serve callers without a token, for operations that need no scope [default: true on a \
                                               loopback address]"),
-    list("hosts", "a list of host names, such as panpan.example.com or localhost:7077", is_host, |draft, hosts| {
+    list("hosts", "a list of host names, such as panpan.example.com or localhost:7077", is_host, |draft, _, hosts| {
         put(&mut draft.config.hosts, Some(hosts))
     }).flag("host", "NAME", "A host name that clients may use for this server; can be repeated [default: loopback names on a \
                             loopback address, otherwise any]"),
-    list("origins", "a list of origins, such as https://app.example.com", is_origin, |draft, origins| {
+    list("origins", "a list of origins, such as https://app.example.com", is_origin, |draft, _, origins| {
         put(&mut draft.config.origins, Some(origins))
     }).flag("origin", "ORIGIN", "An origin whose web pages may call this server; can be repeated [default: the server's own]"),
     number("drain_seconds", 0, DRAIN_SECONDS_LIMIT, |draft, number| {
         put(&mut draft.config.drain_seconds, Some(number))
     }),
-    sources(SERVICES, "[NAME=]FILE[@URL] without credentials in the URL, such as pets=pets.yaml@https://api.example.com", sources::is_service, |draft, folder, texts| {
+    list(SERVICES, "[NAME=]FILE[@URL] without credentials in the URL, such as pets=pets.yaml@https://api.example.com", sources::is_service, |draft, folder, texts| {
         let services = texts.iter().map(|text| sources::parse_service(folder, text)).collect();
         put(&mut draft.config.sources.services, services)
     }).flag("openapi", "[NAME=]FILE[@URL]", "Serve an OpenAPI document or contract file as NAME/…, and call the service at URL; can be \
                                             repeated")
       .for_stdio(),
-    sources(SERVERS, "[NAME=]URL without credentials in the URL, such as files=https://mcp.example.com/mcp", sources::is_server_url, |draft, _, texts| {
+    list(SERVERS, "[NAME=]URL without credentials in the URL, such as files=https://mcp.example.com/mcp", sources::is_server_url, |draft, _, texts| {
         put(&mut draft.config.sources.servers, texts.iter().map(|text| sources::parse_server_url(text)).collect())
     }).flag("mcp", "[NAME=]URL", "Serve the tools of the MCP server at URL as NAME/…; can be repeated")
       .for_stdio(),
-    sources("mcp_commands", "[NAME=]COMMAND with balanced quotes, such as files=npx -y @modelcontextprotocol/server-filesystem .", sources::is_server_command, |draft, _, texts| {
+    list("mcp_commands", "[NAME=]COMMAND with balanced quotes, such as files=npx -y @modelcontextprotocol/server-filesystem .", sources::is_server_command, |draft, _, texts| {
         put(&mut draft.config.sources.commands, texts.iter().map(|text| sources::parse_server_command(text)).collect())
     }).flag("mcp-stdio", "[NAME=]COMMAND", "Start an MCP server with COMMAND and serve its tools as NAME/…; can be repeated")
       .for_stdio(),
-    sources("overlays", "paths of overlay files", |text| !text.is_empty(), |draft, folder, texts| {
+    list("overlays", "paths of overlay files", |text| !text.is_empty(), |draft, folder, texts| {
         let paths = texts.iter().map(|text| folder.join(text)).collect();
         put(&mut draft.config.sources.overlays, Some(paths))
     }).flag("overlay", "FILE", "Apply an overlay file to the operations; can be repeated")
       .for_stdio(),
-    list("allowed_hosts", "hosts, addresses or networks, such as billing.internal:8080 or 10.0.0.0/8", is_allowed, |draft, hosts| {
+    list("allowed_hosts", "hosts, addresses or networks, such as billing.internal:8080 or 10.0.0.0/8", is_allowed, |draft, _, hosts| {
         put(&mut draft.config.sources.allowed_hosts, Some(hosts))
     }).flag("allow-host", "HOST", "A private host or network that panpan may connect to; can be repeated")
       .for_stdio(),
-    list("enable", "names of built-in operations, such as http/call", |text| !text.is_empty(), |draft, names| {
+    list("enable", "names of built-in operations, such as http/call", |text| !text.is_empty(), |draft, _, names| {
         put(&mut draft.config.sources.enabled, Some(names))
     }).flag("enable", "OPERATION", "Serve a built-in operation that is off by default: http/call; can be repeated")
       .for_stdio(),
-    list("builtin", "a list of calls, json and services, or none", is_built_in_namespace, |draft, names| {
+    list("builtin", "a list of calls, json and services, or none", is_built_in_namespace, |draft, _, names| {
         let named = names.into_iter().filter(|it| it != builtin::NONE).collect();
         put(&mut draft.config.sources.built_in.namespaces, Some(Some(named)))
     }).flag("builtin", "NAMESPACE", "Serve only these built-in operations: calls, json, services, or none; can be repeated [default: \
@@ -157,19 +149,19 @@ pub(super) static SETTINGS: [Setting; 36] = [
     boolean("demo", |draft, is_served| put(&mut draft.config.sources.built_in.demo, Some(Some(is_served))))
         .flag("demo", "true|false", "Serve the demo operations [default: true without a service or MCP server]")
         .for_stdio(),
-    path("tls.certificate", "the path of a PEM file with certificates", |draft, folder, text| {
+    text("tls.certificate", "the path of a PEM file with certificates", |draft, folder, text| {
         put(&mut draft.certificate, Some(Some(folder.join(text))))
     }).flag("tls-certificate", "FILE", "The PEM file with the certificate chain of this server, its own certificate first"),
-    path("tls.key", "the path of a PEM file with a private key", |draft, folder, text| {
+    text("tls.key", "the path of a PEM file with a private key", |draft, folder, text| {
         put(&mut draft.key, Some(Some(folder.join(text))))
     }).flag("tls-key", "FILE", "The PEM file with the private key of the certificate"),
-    text("mcp.tools", "auto, each or search", |draft, text| put(&mut draft.config.tools, tool_form(text)))
+    text("mcp.tools", "auto, each or search", |draft, _, text| put(&mut draft.config.tools, tool_form(text)))
         .flag("tools", "FORM", "How MCP clients see operations: each (one tool per operation), search (search tools), or \
                                 auto (each up to 64 operations) [default: auto]"),
     text("log.level", "off, error, warn, info, debug or trace, or levels per target such as info,panpan=debug",
-        |draft, text| put(&mut draft.config.log.level, is_level(text).then(|| text.to_owned())),
+        |draft, _, text| put(&mut draft.config.log.level, is_level(text).then(|| text.to_owned())),
     ).flag("log-level", "LEVEL", "The log level: off, error, warn, info, debug or trace [default: info]"),
-    text("log.format", "text or json", |draft, text| put(&mut draft.config.log.format, log_format(text)))
+    text("log.format", "text or json", |draft, _, text| put(&mut draft.config.log.format, log_format(text)))
         .flag("log-format", "FORMAT", "The format of the log: text or json [default: text]"),
     number("limits.body_bytes", 1, DOCUMENT_BYTES_LIMIT as u64, |draft, number| {
         put(&mut draft.config.limits.body_bytes, count(number))
@@ -246,10 +238,7 @@ impl Setting {
         match self.kind {
             Kind::Boolean { .. } => "true or false".to_owned(),
             Kind::Number { from, to, .. } => format!("a whole number from {from} to {to}"),
-            Kind::Text { expected, .. }
-            | Kind::Path { expected, .. }
-            | Kind::List { expected, .. }
-            | Kind::Sources { expected, .. } => expected.to_owned(),
+            Kind::Text { expected, .. } | Kind::List { expected, .. } => expected.to_owned(),
         }
     }
 
@@ -295,44 +284,20 @@ const fn number(
 const fn text(
     name: &'static str,
     expected: &'static str,
-    set: fn(&mut Draft, &str) -> bool,
-) -> Setting {
-    Setting::of(name, Kind::Text { expected, set })
-}
-
-const fn path(
-    name: &'static str,
-    expected: &'static str,
     set: fn(&mut Draft, &Path, &str) -> bool,
 ) -> Setting {
-    Setting::of(name, Kind::Path { expected, set })
+    Setting::of(name, Kind::Text { expected, set })
 }
 
 const fn list(
     name: &'static str,
     expected: &'static str,
     accept: fn(&str) -> bool,
-    set: fn(&mut Draft, Vec<String>) -> bool,
+    set: fn(&mut Draft, &Path, Vec<String>) -> bool,
 ) -> Setting {
     Setting::of(
         name,
         Kind::List {
-            expected,
-            accept,
-            set,
-        },
-    )
-}
-
-const fn sources(
-    name: &'static str,
-    expected: &'static str,
-    accept: fn(&str) -> bool,
-    set: fn(&mut Draft, &Path, &[String]) -> bool,
-) -> Setting {
-    Setting::of(
-        name,
-        Kind::Sources {
             expected,
             accept,
             set,

@@ -206,8 +206,8 @@ fn line(setting: &Setting, value: &str) -> String {
     let name = setting.name;
     match setting.kind {
         Kind::Number { .. } | Kind::Boolean { .. } => format!("{name} = {value}\n"),
-        Kind::Text { .. } | Kind::Path { .. } => format!("{name} = \"{value}\"\n"),
-        Kind::List { .. } | Kind::Sources { .. } => format!("{name} = [\"{value}\"]\n"),
+        Kind::Text { .. } => format!("{name} = \"{value}\"\n"),
+        Kind::List { .. } => format!("{name} = [\"{value}\"]\n"),
     }
 }
 
