@@ -21,8 +21,7 @@ use serde_json::{Map, Value};
 
 use super::error::{Lines, LoadError};
 use super::output_schema::DefinitionSizes;
-use super::tables::SECRET_VARIABLE_PREFIX;
-use super::{ServiceSource, Sources, read_overlay, secret};
+use super::{ServiceSource, Sources, read_overlay, secret, secret_variable};
 use crate::builtin::BuiltIns;
 use crate::files::read_file;
 
@@ -300,10 +299,7 @@ impl ServiceSource {
             secrets.push((name.clone(), secret(&self.namespace, name, source)?));
         }
         if !self.credentials.contains_key(ANY_SCHEME) {
-            let variable = format!(
-                "{SECRET_VARIABLE_PREFIX}{}",
-                self.namespace.to_ascii_uppercase().replace('-', "_")
-            );
+            let variable = secret_variable(&self.namespace);
             if let Some(secret) = env::var(variable).ok().filter(|it| !it.is_empty()) {
                 secrets.push((ANY_SCHEME.to_owned(), Secret::new(secret)));
             }

@@ -33,7 +33,7 @@ pub(crate) use servers::{
     parse_server_url,
 };
 pub(crate) use shorthand::{is_service, parse_service};
-pub(crate) use tables::{SECRET_VARIABLE_PREFIX, ServiceTable};
+pub(crate) use tables::{SECRET_VARIABLE_PREFIX, ServiceTable, secret_variable};
 
 /// All sources.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -18,7 +18,7 @@ use serde::Deserialize;
 
 use super::error::LoadError;
 use super::shorthand::{is_namespace, is_service_url, namespace_of};
-use super::tables::{Scopes, SecretValue};
+use super::tables::{Scopes, SecretValue, resolved};
 use super::{SecretSource, SourceCalls, secret};
 
 /// An MCP server.
@@ -95,11 +95,6 @@ pub(crate) struct ServerTable {
 impl ServerTable {
     /// The server, or why the table is invalid; paths are relative to the folder of the configuration file.
     pub(crate) fn resolve(self, folder: &Path) -> Result<ServerSource, String> {
-        let secrets = |values: BTreeMap<String, SecretValue>| {
-            let values = values.into_iter();
-            let sources = values.map(|(name, it)| (name, it.resolve(folder)));
-            sources.collect::<BTreeMap<_, _>>()
-        };
         let (default_namespace, transport) = match (self.url, self.command.is_empty()) {
             (Some(_), true) if !self.env.is_empty() || self.directory.is_some() => {
                 return Err("env and directory are for a server with a command".to_owned());
@@ -109,13 +104,13 @@ impl ServerTable {
             }
             (Some(url), true) => {
                 let url = parse_url(&url).ok_or("url: expected an http:// or https:// URL without credentials, which belong in headers")?;
-                let headers = secrets(self.headers);
+                let headers = resolved(self.headers, folder);
                 (namespace_of_host(&url), Transport::Http { url, headers })
             }
             (None, false) => {
                 let directory = self.directory.map(|it| folder.join(it));
                 let transport = Transport::Stdio {
-                    environment: secrets(self.env),
+                    environment: resolved(self.env, folder),
                     words: self.command,
                     directory,
                 };

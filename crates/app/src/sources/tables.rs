@@ -21,6 +21,12 @@ use super::{Hidden, SecretSource, ServiceSource, SourceCalls};
 /// The prefix of the variable with the secret of a source; the namespace follows.
 pub(crate) const SECRET_VARIABLE_PREFIX: &str = "PANPAN_CREDENTIAL_";
 
+/// The variable with the secret for every security scheme of a source.
+pub(crate) fn secret_variable(namespace: &str) -> String {
+    let namespace = namespace.to_ascii_uppercase().replace('-', "_");
+    format!("{SECRET_VARIABLE_PREFIX}{namespace}")
+}
+
 /// A table `[[openapi]]`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -136,12 +142,6 @@ impl ServiceTable {
             Paths::One(path) => vec![path],
             Paths::Many(paths) => paths,
         };
-        let secrets = |secrets: BTreeMap<String, SecretValue>| {
-            let secrets = secrets.into_iter();
-            secrets
-                .map(|(name, it)| (name, it.resolve(folder)))
-                .collect()
-        };
         let is_named = self.namespace.is_some();
         let namespace = self.namespace.unwrap_or_else(|| namespace_of(&self.file));
         let calls = CallSettings {
@@ -162,20 +162,26 @@ impl ServiceTable {
                 exclude: self.exclude,
             },
             scopes: self.scopes.0,
-            credentials: secrets(self.credentials),
-            headers: secrets(self.headers),
+            credentials: resolved(self.credentials, folder),
+            headers: resolved(self.headers, folder),
             pass_headers: self.pass_headers.0,
             ..ServiceSource::at(namespace, folder.join(&self.file), self.url)
         }
     }
 }
 
-impl SecretValue {
-    pub(super) fn resolve(self, folder: &Path) -> SecretSource {
-        match self {
-            Self::Inline(text) => SecretSource::Inline(Hidden(Secret::new(text))),
-            Self::Env { env } => SecretSource::Variable(env),
-            Self::File { file } => SecretSource::File(folder.join(file)),
-        }
-    }
+/// The sources of secrets; paths are relative to the folder.
+pub(super) fn resolved(
+    secrets: BTreeMap<String, SecretValue>,
+    folder: &Path,
+) -> BTreeMap<String, SecretSource> {
+    let secrets = secrets.into_iter().map(|(name, secret)| {
+        let source = match secret {
+            SecretValue::Inline(text) => SecretSource::Inline(Hidden(Secret::new(text))),
+            SecretValue::Env { env } => SecretSource::Variable(env),
+            SecretValue::File { file } => SecretSource::File(folder.join(file)),
+        };
+        (name, source)
+    });
+    secrets.collect()
 }

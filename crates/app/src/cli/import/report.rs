@@ -11,8 +11,6 @@ use panpan_openapi::{Import, WARNINGS_LIMIT, Warning};
 use panpan_upstream::Url;
 use serde_json::{Value, json};
 
-use crate::sources::SECRET_VARIABLE_PREFIX;
-
 /// The report about an import.
 #[derive(Debug)]
 pub(super) struct Report {
@@ -96,12 +94,6 @@ impl Report {
             groups: grouped(&import.warnings),
             destination: Destination::None,
         }
-    }
-
-    /// The variable with the secret for every scheme.
-    pub(super) fn secret_variable(&self) -> String {
-        let namespace = self.namespace.to_ascii_uppercase().replace('-', "_");
-        format!("{SECRET_VARIABLE_PREFIX}{namespace}")
     }
 
     /// The command that serves the contract.

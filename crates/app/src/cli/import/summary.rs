@@ -2,6 +2,7 @@
 
 use super::report::{Destination, Group, Report};
 use crate::cli::terminal::escape;
+use crate::sources::secret_variable;
 
 /// How many names, statuses and URLs are listed; the rest are counted.
 const ITEMS_LISTED: usize = 6;
@@ -92,7 +93,7 @@ fn credentials(report: &Report) -> Vec<String> {
         return Vec::new();
     }
     let names = first_of(report.credentials.clone()).join(", ");
-    let variable = report.secret_variable();
+    let variable = secret_variable(&report.namespace);
     labelled(
         "credentials",
         vec![format!(
