@@ -5,6 +5,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use panpan_contract::circuit::CircuitSettings;
+use serde::Serialize;
 
 use super::window::{Calls, Window};
 
@@ -23,7 +24,8 @@ pub enum Permit {
 }
 
 /// The state of a circuit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
 pub enum CircuitState {
     /// All calls pass.
     Closed,

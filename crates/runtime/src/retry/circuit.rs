@@ -6,12 +6,14 @@ use jiff::Timestamp;
 use panpan_contract::circuit::CircuitRule;
 use panpan_contract::operation::OperationName;
 use panpan_failure::{Code, Redacted};
+use serde::Serialize;
 
 use super::breaker::{Breaker, CircuitState, Permit};
 use super::verdict::Signal;
 
 /// What a circuit protects.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum CircuitLevel {
     /// All operations of a service whose host cannot be reached.
     Host,
@@ -30,24 +32,28 @@ impl CircuitLevel {
 }
 
 /// A circuit that is not closed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct OpenCircuit {
     /// Host or operation.
+    #[serde(rename = "circuit")]
     pub level: CircuitLevel,
     /// The service.
     pub upstream: String,
     /// The operation, for a circuit of an operation.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub operation: Option<OperationName>,
     /// The state.
+    #[serde(flatten)]
     pub state: CircuitState,
     /// The number of failed calls that opened it.
     pub failed_calls: u32,
     /// The last failure.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub last_failure: Option<LastFailure>,
 }
 
 /// The failure of the last failed call.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LastFailure {
     /// Its code.
     pub code: Code,
@@ -56,6 +62,7 @@ pub struct LastFailure {
     /// When it happened.
     pub at: Timestamp,
     /// The caller.
+    #[serde(skip)]
     pub(crate) caller: Option<String>,
 }
 
