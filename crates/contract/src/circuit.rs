@@ -2,13 +2,11 @@
 //!
 //! The circuit itself is in the runtime.
 
-use std::fmt;
-
-use serde::de::{MapAccess, Visitor, value::MapAccessDeserializer};
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
-use crate::retry::OFF;
+use crate::retry::{OFF, off_or};
 
 /// The longest time in a circuit setting: one hour.
 pub const CIRCUIT_MS_LIMIT: u64 = 60 * 60 * 1000;
@@ -134,30 +132,11 @@ impl CircuitSettings {
 
 impl<'de> Deserialize<'de> for CircuitRule {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct OffOrSettings;
-
-        impl<'de> Visitor<'de> for OffOrSettings {
-            type Value = CircuitRule;
-
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("\"off\" or settings such as row or open_ms")
-            }
-
-            fn visit_str<E: serde::de::Error>(self, word: &str) -> Result<CircuitRule, E> {
-                match word {
-                    OFF => Ok(CircuitRule::Off),
-                    _ => Err(E::invalid_value(serde::de::Unexpected::Str(word), &self)),
-                }
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<CircuitRule, A::Error> {
-                let settings = CircuitSettings::deserialize(MapAccessDeserializer::new(map))?;
-                let checked = settings.checked().map_err(serde::de::Error::custom)?;
-                Ok(CircuitRule::On(checked))
-            }
+        let expected = "\"off\" or settings such as row or open_ms";
+        match off_or::<CircuitSettings, D>(expected, deserializer)? {
+            Some(settings) => settings.checked().map(Self::On).map_err(D::Error::custom),
+            None => Ok(Self::Off),
         }
-
-        deserializer.deserialize_any(OffOrSettings)
     }
 }
 

@@ -115,7 +115,7 @@ operations:
 fn an_overlay_sets_call_settings_and_a_later_line_wins() {
     use panpan_contract::circuit::CircuitRule;
     use panpan_contract::operation::Outputs;
-    use panpan_contract::retry::RetryPolicy;
+    use panpan_contract::retry::RetryRule;
     let operations = applied(
         r#"
 operations:
@@ -137,8 +137,9 @@ operations:
         assert_eq!(spec.patience_ms, Some(1000));
         assert_eq!(spec.outputs, Some(Outputs::Strict));
         assert_eq!(spec.circuit == Some(CircuitRule::Off), is_create);
-        assert_eq!(spec.retry == Some(RetryPolicy::NEVER), !is_create);
-        assert_eq!(spec.retry_categories.is_some(), is_create);
+        assert_eq!(spec.retry == Some(RetryRule::OFF), !is_create);
+        let categories = spec.retry.and_then(|rule| rule.categories);
+        assert_eq!(categories.is_some(), is_create);
     }
     let mut file = ContractFile::new("pets");
     file.operations = operations.clone();

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use panpan_contract::operation::{OperationSpec, OperationType};
-use panpan_contract::retry::RetryPolicy;
+use panpan_contract::retry::RetryRule;
 use panpan_failure::dialect::Dialect;
 use panpan_failure::{Failure, codes};
 use panpan_runtime::retry::{BudgetSettings, CircuitRule, CircuitSettings, UpstreamHealth};
@@ -447,7 +447,7 @@ fn failing_operations() -> Registry {
     ] {
         let mut spec = OperationSpec::new(name.parse().unwrap(), OperationType::Query);
         spec.circuit = Some(eager);
-        spec.retry = Some(RetryPolicy::NEVER);
+        spec.retry = Some(RetryRule::OFF);
         spec.access_control.required_scopes = scope.into_iter().map(str::to_owned).collect();
         let fail = move |_: Context, _: Arc<Value>| {
             std::future::ready(Err::<Value, _>(Failure::new(entry)))

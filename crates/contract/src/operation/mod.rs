@@ -10,52 +10,67 @@ use serde_json::{Value, json};
 use panpan_failure::{ErrorDefinition, Extensions};
 
 use crate::circuit::CircuitRule;
-use crate::retry::{Categories, RetryPolicy, RetryRule};
+use crate::retry::RetryRule;
 
 pub use name::{NAME_LENGTH_LIMIT, NameError, OperationName};
 pub use settings::{CallSettings, KEY_ARGUMENT_EXTENSION, Outputs, Redaction};
 
 /// The contract of an operation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "WireForm", into = "WireForm")]
 pub struct OperationSpec {
-    /// The name, `namespace/operation`.
+    /// The name, `namespace/operation`. The JSON form also has the namespace, for readers that
+    /// group operations by it.
+    #[serde(flatten, with = "with_namespace")]
     pub name: OperationName,
     /// A short title.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// What it does, for the reader who chooses an operation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Whether it is a query, a mutation or a subscription.
     pub op_type: OperationType,
     /// Whether callers can call it.
+    #[serde(default)]
     pub visibility: Visibility,
     /// JSON Schema of the input.
+    #[serde(default = "any_schema")]
     pub input_schema: Value,
     /// JSON Schema of the output.
+    #[serde(default = "any_schema")]
     pub output_schema: Value,
     /// The failures it declares.
+    #[serde(default)]
     pub error_schemas: Vec<ErrorDefinition>,
     /// Who may call it.
+    #[serde(default)]
     pub access_control: AccessControl,
     /// Whether it can be repeated safely.
+    #[serde(default)]
     pub idempotency: Idempotency,
     /// The timeout of one attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
-    /// The retry policy that replaces those of the categories.
-    pub retry: Option<RetryPolicy>,
-    /// The categories that are retried; if unset, every category with retryable codes.
-    pub retry_categories: Option<Categories>,
+    /// Which failures are retried, and how; if unset, by the defaults of their categories.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry: Option<RetryRule>,
     /// How long after the start of a call another attempt may start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub patience_ms: Option<u64>,
     /// When the circuit refuses calls after failures.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub circuit: Option<CircuitRule>,
     /// How an output is handled that violates its schema.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outputs: Option<Outputs>,
     /// How much of the free text of a service is passed on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redaction: Option<Redaction>,
     /// Whether the same input and seed give the same behaviour.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub deterministic: bool,
     /// The `x-` members of the author, kept and not read.
+    #[serde(flatten)]
     pub extensions: Extensions,
 }
 
@@ -159,7 +174,6 @@ impl OperationSpec {
             idempotency: Idempotency::default(),
             timeout_ms: None,
             retry: None,
-            retry_categories: None,
             patience_ms: None,
             circuit: None,
             outputs: None,
@@ -212,47 +226,6 @@ impl ByInput {
     }
 }
 
-/// The JSON form. It also has the namespace, for readers that group operations by it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct WireForm {
-    name: OperationName,
-    #[serde(default)]
-    namespace: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    title: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    description: Option<String>,
-    op_type: OperationType,
-    #[serde(default)]
-    visibility: Visibility,
-    #[serde(default = "any_schema")]
-    input_schema: Value,
-    #[serde(default = "any_schema")]
-    output_schema: Value,
-    #[serde(default)]
-    error_schemas: Vec<ErrorDefinition>,
-    #[serde(default)]
-    access_control: AccessControl,
-    #[serde(default)]
-    idempotency: Idempotency,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    timeout_ms: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    retry: Option<RetryRule>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    patience_ms: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    circuit: Option<CircuitRule>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    outputs: Option<Outputs>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    redaction: Option<Redaction>,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    deterministic: bool,
-    #[serde(flatten)]
-    extensions: Extensions,
-}
-
 fn any_schema() -> Value {
     json!({})
 }
@@ -268,60 +241,39 @@ pub(crate) fn check_namespace(name: &OperationName, namespace: &str) -> Result<(
     ))
 }
 
-impl TryFrom<WireForm> for OperationSpec {
-    type Error = String;
+/// The name next to its namespace.
+mod with_namespace {
+    use serde::de::Error as _;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-    fn try_from(written: WireForm) -> Result<Self, String> {
-        if let Some(namespace) = &written.namespace {
-            check_namespace(&written.name, namespace)?;
-        }
-        Ok(Self {
-            name: written.name,
-            title: written.title,
-            description: written.description,
-            op_type: written.op_type,
-            visibility: written.visibility,
-            input_schema: written.input_schema,
-            output_schema: written.output_schema,
-            error_schemas: written.error_schemas,
-            access_control: written.access_control,
-            idempotency: written.idempotency,
-            timeout_ms: written.timeout_ms,
-            retry: written.retry.and_then(|rule| rule.policy),
-            retry_categories: written.retry.and_then(|rule| rule.categories),
-            patience_ms: written.patience_ms,
-            circuit: written.circuit,
-            outputs: written.outputs,
-            redaction: written.redaction,
-            deterministic: written.deterministic,
-            extensions: written.extensions,
-        })
+    use super::{OperationName, check_namespace};
+
+    #[derive(Serialize, Deserialize)]
+    struct Named {
+        name: OperationName,
+        #[serde(default)]
+        namespace: Option<String>,
     }
-}
 
-impl From<OperationSpec> for WireForm {
-    fn from(spec: OperationSpec) -> Self {
-        Self {
-            namespace: Some(spec.name.namespace().to_owned()),
-            name: spec.name,
-            title: spec.title,
-            description: spec.description,
-            op_type: spec.op_type,
-            visibility: spec.visibility,
-            input_schema: spec.input_schema,
-            output_schema: spec.output_schema,
-            error_schemas: spec.error_schemas,
-            access_control: spec.access_control,
-            idempotency: spec.idempotency,
-            timeout_ms: spec.timeout_ms,
-            retry: RetryRule::of(spec.retry, spec.retry_categories),
-            patience_ms: spec.patience_ms,
-            circuit: spec.circuit,
-            outputs: spec.outputs,
-            redaction: spec.redaction,
-            deterministic: spec.deterministic,
-            extensions: spec.extensions,
+    pub(super) fn serialize<S: Serializer>(
+        name: &OperationName,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let named = Named {
+            name: name.clone(),
+            namespace: Some(name.namespace().to_owned()),
+        };
+        named.serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<OperationName, D::Error> {
+        let Named { name, namespace } = Named::deserialize(deserializer)?;
+        if let Some(namespace) = namespace {
+            check_namespace(&name, &namespace).map_err(D::Error::custom)?;
         }
+        Ok(name)
     }
 }
 

@@ -71,10 +71,7 @@ impl CallSettings {
         if let Some(timeout_ms) = self.timeout_ms {
             spec.timeout_ms = Some(timeout_ms.get());
         }
-        if let Some(RetryRule { policy, categories }) = self.retry {
-            spec.retry = policy;
-            spec.retry_categories = categories;
-        }
+        spec.retry = self.retry.or(spec.retry);
         spec.patience_ms = self.patience_ms.or(spec.patience_ms);
         spec.circuit = self.circuit.or(spec.circuit);
         spec.outputs = self.outputs.or(spec.outputs);
@@ -107,7 +104,7 @@ mod tests {
         first.apply(&mut spec);
         settings(json!({})).apply(&mut spec);
         assert_eq!(spec.timeout_ms, Some(120_000));
-        assert_eq!(spec.retry, Some(crate::retry::RetryPolicy::NEVER));
+        assert_eq!(spec.retry, Some(RetryRule::OFF));
         assert_eq!(spec.patience_ms, Some(0));
         assert_eq!(spec.circuit, Some(CircuitRule::Off));
         assert_eq!(spec.outputs, Some(Outputs::Strict));
@@ -117,8 +114,8 @@ mod tests {
         );
         // Categories replace "off" completely.
         settings(json!({"retry": {"categories": ["NETWORK"]}})).apply(&mut spec);
-        assert_eq!(spec.retry, None);
-        assert!(spec.retry_categories.is_some());
+        let retry = spec.retry.unwrap();
+        assert!(retry.policy.is_none() && retry.categories.is_some());
         let text = serde_json::to_string(&spec).unwrap();
         assert_eq!(serde_json::from_str::<OperationSpec>(&text).unwrap(), spec);
     }

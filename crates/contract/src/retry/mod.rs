@@ -16,5 +16,5 @@ pub(crate) use decision::is_zero;
 pub use decision::{Attempt, Decision, StopReason, Terms, Waiting};
 pub use delay::delay_ms;
 pub use policy::{InvalidPolicy, MAX_DELAY_MS, RetryPolicy, RetrySettings};
-pub(crate) use rule::OFF;
 pub use rule::RetryRule;
+pub(crate) use rule::{OFF, off_or};

@@ -1,8 +1,9 @@
 //! The retry setting of an operation: `"off"`, settings, or categories.
 
 use std::fmt;
+use std::marker::PhantomData;
 
-use serde::de::{Error, MapAccess, Visitor, value::MapAccessDeserializer};
+use serde::de::{Error, MapAccess, Unexpected, Visitor, value::MapAccessDeserializer};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::categories::Categories;
@@ -26,10 +27,14 @@ impl RetryRule {
         policy: Some(RetryPolicy::NEVER),
         categories: None,
     };
+}
 
-    /// The rule for a policy and a set of categories, if either is set.
-    pub fn of(policy: Option<RetryPolicy>, categories: Option<Categories>) -> Option<Self> {
-        (policy.is_some() || categories.is_some()).then_some(Self { policy, categories })
+impl From<RetryPolicy> for RetryRule {
+    fn from(policy: RetryPolicy) -> Self {
+        Self {
+            policy: Some(policy),
+            categories: None,
+        }
     }
 }
 
@@ -77,29 +82,41 @@ impl RuleSettings {
 
 impl<'de> Deserialize<'de> for RetryRule {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct OffOrSettings;
+        let expected = "\"off\" or settings such as max_retries or categories";
+        match off_or::<RuleSettings, D>(expected, deserializer)? {
+            Some(settings) => settings.rule(),
+            None => Ok(Self::OFF),
+        }
+    }
+}
 
-        impl<'de> Visitor<'de> for OffOrSettings {
-            type Value = RetryRule;
+/// Reads `"off"` as `None`, or settings.
+pub(crate) fn off_or<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    expected: &'static str,
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    struct OffOr<T>(&'static str, PhantomData<T>);
 
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("\"off\" or settings such as max_retries or categories")
-            }
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for OffOr<T> {
+        type Value = Option<T>;
 
-            fn visit_str<E: Error>(self, word: &str) -> Result<RetryRule, E> {
-                match word {
-                    OFF => Ok(RetryRule::OFF),
-                    _ => Err(E::invalid_value(serde::de::Unexpected::Str(word), &self)),
-                }
-            }
+        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            formatter.write_str(self.0)
+        }
 
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<RetryRule, A::Error> {
-                RuleSettings::deserialize(MapAccessDeserializer::new(map))?.rule()
+        fn visit_str<E: Error>(self, word: &str) -> Result<Option<T>, E> {
+            match word {
+                OFF => Ok(None),
+                _ => Err(E::invalid_value(Unexpected::Str(word), &self)),
             }
         }
 
-        deserializer.deserialize_any(OffOrSettings)
+        fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Option<T>, A::Error> {
+            T::deserialize(MapAccessDeserializer::new(map)).map(Some)
+        }
     }
+
+    deserializer.deserialize_any(OffOr(expected, PhantomData))
 }
 
 impl Serialize for RetryRule {

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use panpan_contract::operation::OperationSpec;
-use panpan_contract::retry::RetryPolicy;
+use panpan_contract::retry::RetryRule;
 use panpan_failure::catalogue::{CODE_LENGTH_LIMIT, entries, is_protocol_code, nearest};
 use panpan_failure::{Alternative, Failure, Kind, Violation, codes};
 use panpan_runtime::{Context, untyped};
@@ -25,7 +25,7 @@ pub(super) fn spec() -> OperationSpec {
     );
     spec.title = Some("Fail on request".to_owned());
     // A retry would fail in the same way.
-    spec.retry = Some(RetryPolicy::NEVER);
+    spec.retry = Some(RetryRule::OFF);
     spec.input_schema = json!({
         "type": "object",
         "required": ["code"],

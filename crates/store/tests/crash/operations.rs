@@ -52,7 +52,7 @@ impl Operations {
             spec.idempotency.idempotent =
                 kind == Kind::Repeatable || (kind == Kind::Once && once_is_repeatable);
             spec.idempotency.reconcilable = kind == Kind::Reconcilable;
-            spec.retry = Some(retry_policy());
+            spec.retry = Some(retry_policy().into());
             builder = builder.add(self.registration(kind, spec));
         }
         builder.build().expect("valid operations")

@@ -179,7 +179,7 @@ fn forwarded_to_service(faulty: &panpan_faulty::Service, attempt_ms: u64) -> Vec
             let slug = spec.name.as_str().strip_prefix("faulty/").unwrap();
             if Row::of_slug(slug).is_some() {
                 let spec = OperationSpec {
-                    retry: Some(retried_once()),
+                    retry: Some(retried_once().into()),
                     timeout_ms: Some(attempt_ms),
                     patience_ms: Some(ATTEMPT_MS),
                     ..spec

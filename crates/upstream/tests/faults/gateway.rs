@@ -206,7 +206,7 @@ fn with_short_timeout(mut spec: OperationSpec) -> OperationSpec {
         max_retries: 0,
         ..RetryPolicy::DEFAULT.into()
     };
-    spec.retry = Some(RetryPolicy::try_from(once).unwrap());
+    spec.retry = Some(RetryPolicy::try_from(once).unwrap().into());
     let failure = row_of(&spec).and_then(Row::failure);
     let is_silent = failure.is_none_or(|it| SILENT.contains(&it.code.as_str()));
     spec.timeout_ms = Some(if is_silent {

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use panpan_contract::retry::RetryPolicy;
+use panpan_contract::retry::RetryRule;
 use panpan_failure::Upstream as Answered;
 
 use super::*;
@@ -303,7 +303,7 @@ async fn the_first_successful_trial_closes_the_circuit() {
     };
     let upstream = Arc::new(UpstreamHealth::named("svc"));
     let mut once = query();
-    once.retry = Some(RetryPolicy::NEVER);
+    once.retry = Some(RetryRule::OFF);
     let registration = Registration::new(once, handler).behind(upstream);
     let fixture = Fixture::over(Registry::builder().add(registration), Settings::default());
     open(&fixture).await;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use panpan_contract::operation::{ByInput, KeyRule};
-use panpan_contract::retry::RetryPolicy;
+use panpan_contract::retry::RetryRule;
 use panpan_failure::{Effect, Failure, codes};
 use panpan_runtime::{CallRequest, Identity, KEY_LENGTH_LIMIT, Origin};
 use serde_json::json;
@@ -157,7 +157,7 @@ pub(crate) async fn a_possible_effect_is_remembered_by_its_key(storage: Storage)
         let handler = ScriptedHandler::of([Step::Fail(lost.clone()), Step::Fail(then.clone())]);
         let fixture = storage.fixture(mutation(handler.clone()).with(|spec| {
             spec.idempotency.honours_key = true;
-            spec.retry = Some(RetryPolicy::NEVER);
+            spec.retry = Some(RetryRule::OFF);
         }));
         assert_eq!(failure(fixture.call(key).await).effect(), Effect::Unknown);
         let second = failure(fixture.call(key).await);

@@ -1,7 +1,7 @@
 //! The operations of these tests: mutations, idempotent mutations and queries.
 
 use panpan_contract::operation::{OperationSpec, OperationType};
-use panpan_contract::retry::{RetryPolicy, RetrySettings};
+use panpan_contract::retry::{RetryPolicy, RetryRule, RetrySettings};
 use panpan_runtime::retry::{CircuitRule, CircuitSettings};
 use panpan_runtime::{Handler, Reconcile, Registration};
 
@@ -49,7 +49,7 @@ pub(crate) fn retried(operation: Registration, max_retries: u32) -> Registration
         jitter_enabled: false,
         ..RetrySettings::default()
     };
-    operation.with(|spec| spec.retry = Some(RetryPolicy::try_from(at_once).unwrap()))
+    operation.with(|spec| spec.retry = Some(RetryPolicy::try_from(at_once).unwrap().into()))
 }
 
 /// Adds a circuit that opens after this many failed calls in a row, and closes after one good trial.
@@ -65,6 +65,6 @@ pub(crate) fn with_circuit(failed_calls: u32, operation: Registration) -> Regist
 
 fn of(op_type: OperationType, handler: impl Handler) -> Registration {
     let mut spec = OperationSpec::new(PLACE.parse().unwrap(), op_type);
-    spec.retry = Some(RetryPolicy::NEVER);
+    spec.retry = Some(RetryRule::OFF);
     Registration::new(spec, handler)
 }
