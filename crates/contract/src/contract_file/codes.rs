@@ -6,9 +6,9 @@ use std::collections::{HashMap, HashSet};
 use panpan_catalogue::{Category, Facts, FixedFact, Objection, Remedy};
 use serde_json::{Map, Value, json};
 
-use super::path::Path;
 use super::problem::Problems;
 use super::{messages, rule, structure};
+use crate::path::Path;
 use panpan_failure::{Code, Kind, NumberOwners, StatusPattern, objection_message};
 
 /// The codes declared so far, each with its facts and the location of its first declaration.
@@ -166,10 +166,10 @@ impl ReadFacts {
     ) -> bool {
         let objections = self.facts.objections(code);
         for objection in &objections {
-            let place = Location::of(objection);
-            if self.is_retryability_valid || !place.is_derived {
+            let (rule, member, is_derived) = place(objection);
+            if self.is_retryability_valid || !is_derived {
                 let message = objection_message(subject, objection);
-                problems.note(&path.name(place.member), place.rule, message);
+                problems.note(&path.name(member), rule, message);
             }
         }
         objections.is_empty()
@@ -195,33 +195,18 @@ fn facts(members: &Map<String, Value>) -> Facts {
     }
 }
 
-/// The member where an objection is reported, and the violated rule.
-struct Location {
-    rule: &'static str,
-    member: &'static str,
-    /// Whether it follows from several facts.
-    is_derived: bool,
-}
-
-impl Location {
-    fn of(objection: &Objection) -> Self {
-        let (rule, member, is_derived) = match objection {
-            Objection::Protocol => (rule::ERROR_PROTOCOL_CODE, "code", false),
-            Objection::Contradiction { fact, .. } => {
-                (rule::ERROR_CATALOGUE_FACT, fact.member(), false)
-            }
-            Objection::NotRetryable(_) => (rule::ERROR_RETRYABLE, "retryable", true),
-            Objection::VainWait | Objection::MissingWait => (rule::ERROR_REMEDY, "remedy", true),
-            Objection::Status(_) => (rule::ERROR_HTTP_STATUS, "http_status", false),
-            Objection::FamilyStatus { .. } => (rule::ERROR_CATALOGUE_FACT, "http_status", false),
-            Objection::JsonRpc(_) | Objection::TakenNumber { .. } => {
-                (rule::ERROR_JSONRPC_CODE, "jsonrpc_code", false)
-            }
-        };
-        Self {
-            rule,
-            member,
-            is_derived,
+/// The rule that an objection is about, the member where it is reported, and whether it follows from
+/// several facts.
+fn place(objection: &Objection) -> (&'static str, &'static str, bool) {
+    match objection {
+        Objection::Protocol => (rule::ERROR_PROTOCOL_CODE, "code", false),
+        Objection::Contradiction { fact, .. } => (rule::ERROR_CATALOGUE_FACT, fact.member(), false),
+        Objection::NotRetryable(_) => (rule::ERROR_RETRYABLE, "retryable", true),
+        Objection::VainWait | Objection::MissingWait => (rule::ERROR_REMEDY, "remedy", true),
+        Objection::Status(_) => (rule::ERROR_HTTP_STATUS, "http_status", false),
+        Objection::FamilyStatus { .. } => (rule::ERROR_CATALOGUE_FACT, "http_status", false),
+        Objection::JsonRpc(_) | Objection::TakenNumber { .. } => {
+            (rule::ERROR_JSONRPC_CODE, "jsonrpc_code", false)
         }
     }
 }

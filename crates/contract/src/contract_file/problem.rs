@@ -1,20 +1,19 @@
 //! The problems of a file, in the order of the file, and the limit on how many are listed.
 
-use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use serde::Serialize;
 
 use super::layout::Layout;
-use super::path::Path;
 use super::rule;
+use crate::path::Path;
 use panpan_failure::read::display_pointer;
 
 /// The most problems that are listed; one more counts the rest.
 pub const PROBLEMS_LIMIT: usize = 1_000;
 
 /// One problem of a file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, thiserror::Error)]
 #[error("at {}: {message}", display_pointer(pointer))]
 pub struct Problem {
     /// The location, as an RFC 6901 pointer. For a missing member, the location where it belongs.
@@ -39,7 +38,8 @@ impl Problem {
 #[derive(Debug)]
 pub(super) struct Problems<'a> {
     layout: &'a Layout,
-    first: BinaryHeap<Ordered>,
+    /// Each with its position in the file and its number, by which they are sorted.
+    first: BinaryHeap<(Vec<u32>, usize, Problem)>,
     total: usize,
 }
 
@@ -56,13 +56,8 @@ impl<'a> Problems<'a> {
     pub(super) fn note(&mut self, path: &Path<'_>, rule: &'static str, message: impl Into<String>) {
         let problem = Problem::new(path, rule, message);
         let position = self.layout.position(&problem.pointer);
-        let number = self.total;
+        self.first.push((position, self.total, problem));
         self.total += 1;
-        self.first.push(Ordered {
-            position,
-            number,
-            problem,
-        });
         if self.first.len() > PROBLEMS_LIMIT {
             self.first.pop();
         }
@@ -71,48 +66,14 @@ impl<'a> Problems<'a> {
     /// The problems in the order of the file.
     pub(super) fn finish(self) -> Vec<Problem> {
         let ordered = self.first.into_sorted_vec();
-        let mut listed: Vec<_> = ordered.into_iter().map(|ordered| ordered.problem).collect();
+        let mut listed: Vec<_> = ordered.into_iter().map(|(.., problem)| problem).collect();
         let more = self.total - listed.len();
         if more > 0 {
             let message = format!(
                 "{more} more problems are not listed; fix these {PROBLEMS_LIMIT} and check again"
             );
-            listed.push(Problem::new(&Path::top(), rule::FILE_MORE, message));
+            listed.push(Problem::new(&Path::TOP, rule::FILE_MORE, message));
         }
         listed
     }
 }
-
-/// A problem that sorts by its position in the file, then in the order of discovery.
-#[derive(Debug)]
-struct Ordered {
-    position: Vec<u32>,
-    number: usize,
-    problem: Problem,
-}
-
-impl Ordered {
-    fn key(&self) -> (&[u32], usize) {
-        (&self.position, self.number)
-    }
-}
-
-impl Ord for Ordered {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.key().cmp(&other.key())
-    }
-}
-
-impl PartialOrd for Ordered {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Ordered {
-    fn eq(&self, other: &Self) -> bool {
-        self.key() == other.key()
-    }
-}
-
-impl Eq for Ordered {}
