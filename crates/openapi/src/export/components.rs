@@ -3,10 +3,10 @@
 //! A standalone schema refers to its parts from its root, and in a document the root is the document. Such
 //! references are rewritten to the new location of the schema.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use panpan_contract::contract_file::each_schema_mut;
+use panpan_contract::schema::each_mut;
 use serde_json::{Map, Value, json};
+
+use crate::unique_names::UniqueNames;
 
 const PREFIX: &str = "#/components/schemas/";
 
@@ -14,10 +14,7 @@ const PREFIX: &str = "#/components/schemas/";
 #[derive(Default)]
 pub(super) struct Components {
     schemas: Vec<(String, Value)>,
-    /// All names that were ever used.
-    taken: BTreeSet<String>,
-    /// How often each name was requested, so that the search for a free number does not restart.
-    asked: BTreeMap<String, usize>,
+    names: UniqueNames,
 }
 
 impl Components {
@@ -43,20 +40,9 @@ impl Components {
         std::mem::take(&mut self.schemas)
     }
 
-    /// A free name: the requested name with dots for slashes, and a number if it is taken.
+    /// A free name, with dots for slashes.
     fn unused_name(&mut self, preferred: &str) -> String {
-        let preferred = preferred.replace('/', ".");
-        let asked = self.asked.entry(preferred.clone()).or_default();
-        loop {
-            *asked += 1;
-            let name = match *asked {
-                1 => preferred.clone(),
-                times => format!("{preferred}-{times}"),
-            };
-            if self.taken.insert(name.clone()) {
-                return name;
-            }
-        }
+        self.names.assign(preferred.replace('/', "."), '-')
     }
 }
 
@@ -68,7 +54,7 @@ fn relocated(schema: &Value, name: &str) -> Value {
         members.remove("$id");
         members.remove("id");
     }
-    each_schema_mut(&mut schema, |members| {
+    each_mut(&mut schema, |members| {
         let is_another_document = members.contains_key("$id");
         if !is_another_document {
             rebase(members, name);

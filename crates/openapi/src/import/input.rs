@@ -6,8 +6,9 @@ use panpan_contract::binding::{Parameter, ParameterLocation, RequestBody};
 use serde_json::{Map, Value, json};
 
 use super::body::Body;
-use super::names::{self, UniqueNames};
+use super::names;
 use super::parameters::InputParameter;
+use crate::unique_names::UniqueNames;
 
 /// The member of an input for the body.
 pub(super) const BODY: &str = "body";
@@ -27,7 +28,7 @@ pub(super) fn input(parameters: Vec<InputParameter>, body: Option<Body>) -> Inpu
     let mut members = Members::default();
     let body = body.map(|body| {
         members.add(
-            unique.assign(BODY.to_owned()),
+            unique.assign(BODY.to_owned(), '_'),
             body.schema,
             body.is_required,
         );
@@ -46,7 +47,7 @@ pub(super) fn input(parameters: Vec<InputParameter>, body: Option<Body>) -> Inpu
         if preferred.get(&name).is_some_and(|times| *times > 1) {
             name = format!("{name}_{}", suffix(parameter.sent.place));
         }
-        parameter.sent.name = unique.assign(name);
+        parameter.sent.name = unique.assign(name, '_');
         members.add(
             parameter.sent.name.clone(),
             parameter.schema,

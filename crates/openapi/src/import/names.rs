@@ -1,7 +1,5 @@
 //! Valid, unique names: of operations, of input members and of shared definitions.
 
-use std::collections::{HashMap, HashSet};
-
 use panpan_contract::operation::{NAME_LENGTH_LIMIT, OperationName};
 
 /// The longest name of an input member, in bytes, as model APIs accept it.
@@ -12,31 +10,6 @@ pub const NAMESPACE_LIMIT: usize = 64;
 const DEFINITION_NAME_LIMIT: usize = 100;
 /// Space for the number after a name that is taken.
 const NUMBER_BYTES: usize = 8;
-
-/// Assigns each name once.
-#[derive(Debug, Default)]
-pub(super) struct UniqueNames {
-    taken: HashSet<String>,
-    /// How often each name was requested, so that the search for a free number does not restart.
-    preferred: HashMap<String, usize>,
-}
-
-impl UniqueNames {
-    /// The requested name, with a number after it if it is taken.
-    pub(super) fn assign(&mut self, preferred: String) -> String {
-        let times = self.preferred.entry(preferred.clone()).or_default();
-        loop {
-            *times += 1;
-            let name = match *times {
-                1 => preferred.clone(),
-                times => format!("{preferred}_{times}"),
-            };
-            if self.taken.insert(name.clone()) {
-                return name;
-            }
-        }
-    }
-}
 
 /// The name for an operation: its id within the namespace, or its method and path.
 pub(super) fn preferred_operation(
@@ -119,6 +92,7 @@ fn cut(name: &str, limit: usize) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::unique_names::UniqueNames;
 
     #[test]
     fn operations_are_named_by_id_or_by_method_and_path() {
@@ -156,7 +130,7 @@ mod tests {
     #[test]
     fn a_taken_name_gets_a_number() {
         let mut unique = UniqueNames::default();
-        let names = ["a", "a", "a_2", "a"].map(|name| unique.assign(name.to_owned()));
+        let names = ["a", "a", "a_2", "a"].map(|name| unique.assign(name.to_owned(), '_'));
         assert_eq!(names, ["a", "a_2", "a_2_2", "a_3"]);
     }
 
@@ -169,7 +143,7 @@ mod tests {
             let mut unique = UniqueNames::default();
             for _ in 0..100 {
                 let preferred = preferred_operation(&namespace, Some(&id), "GET", "/");
-                operation(&unique.assign(preferred));
+                operation(&unique.assign(preferred, '_'));
             }
         }
         assert_eq!(

@@ -59,8 +59,10 @@ pub(super) struct Candidate<'a> {
 impl Filters {
     /// Whether an operation is imported.
     pub(super) fn includes(&self, candidate: &Candidate<'_>) -> bool {
-        self.include.lists(candidate).all(|list| list.is_met())
-            && !self.exclude.lists(candidate).any(|list| list.fits())
+        let mut include = self.include.lines().into_iter().zip(candidate.values());
+        let mut exclude = self.exclude.lines().into_iter().zip(candidate.values());
+        include.all(|((_, lines), values)| lines.is_empty() || any_fits(lines, &values))
+            && !exclude.any(|((_, lines), values)| any_fits(lines, &values))
     }
 
     /// The filter lines that match no operation of the document.
@@ -90,12 +92,6 @@ impl Selection {
             ("operation_ids", &self.operation_ids),
         ]
     }
-
-    fn lists<'s>(&'s self, candidate: &'s Candidate<'_>) -> impl Iterator<Item = List<'s>> {
-        let lines = self.lines().into_iter().map(|(_, lines)| lines);
-        let lists = lines.zip(candidate.values());
-        lists.map(|(lines, values)| List { lines, values })
-    }
 }
 
 impl<'a> Candidate<'a> {
@@ -110,20 +106,9 @@ impl<'a> Candidate<'a> {
     }
 }
 
-struct List<'s> {
-    lines: &'s [String],
-    values: Vec<&'s str>,
-}
-
-impl List<'_> {
-    fn fits(&self) -> bool {
-        let fits = |line: &String| self.values.iter().any(|value| matches(line, value));
-        self.lines.iter().any(fits)
-    }
-
-    fn is_met(&self) -> bool {
-        self.lines.is_empty() || self.fits()
-    }
+fn any_fits(lines: &[String], values: &[&str]) -> bool {
+    let fits = |line: &String| values.iter().any(|value| matches(line, value));
+    lines.iter().any(fits)
 }
 
 /// Methods match in upper or lower case.

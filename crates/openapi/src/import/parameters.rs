@@ -3,12 +3,13 @@
 use std::collections::HashSet;
 
 use panpan_contract::binding::{CONNECTION_HEADERS, Parameter, ParameterLocation, Style};
+use panpan_contract::path::Path;
+use serde::Deserialize as _;
 use serde_json::{Value, json};
 
 use super::media::Media;
 use super::reader::Reader;
 use super::schemas::{anything, weight};
-use crate::location::Location;
 
 /// Headers that OpenAPI ignores as parameters, because other parts of the document describe them.
 const IGNORED_HEADERS: [&str; 3] = ["accept", "authorization", "content-type"];
@@ -34,7 +35,7 @@ pub(super) struct InputParameter {
 /// name and location replace them.
 pub(super) fn parameters<'a>(
     reader: &mut Reader<'a>,
-    lists: [(Option<&'a Value>, Location<'_>); 2],
+    lists: [(Option<&'a Value>, Path<'_>); 2],
 ) -> Vec<InputParameter> {
     let mut all = Vec::new();
     for (list, location) in lists {
@@ -82,11 +83,7 @@ pub(super) fn undescribed(name: &str) -> InputParameter {
     }
 }
 
-fn items<'a>(
-    reader: &mut Reader<'a>,
-    list: Option<&'a Value>,
-    location: &Location<'_>,
-) -> &'a [Value] {
+fn items<'a>(reader: &mut Reader<'a>, list: Option<&'a Value>, location: &Path<'_>) -> &'a [Value] {
     match list {
         Some(Value::Array(items)) => items,
         None => &[],
@@ -103,7 +100,7 @@ fn items<'a>(
 fn read<'a>(
     reader: &mut Reader<'a>,
     written: &'a Value,
-    location: &Location<'_>,
+    location: &Path<'_>,
 ) -> Option<InputParameter> {
     let found = reader.resolve(written, location, "the parameter is ignored")?;
     let location = found.location(location);
@@ -143,7 +140,7 @@ fn allow_empty(
     schema: Value,
     parameter: &Value,
     sent_in: ParameterLocation,
-    location: &Location<'_>,
+    location: &Path<'_>,
 ) -> Value {
     if !is_true(parameter, "allowEmptyValue") {
         return schema;
@@ -169,7 +166,7 @@ fn is_true(parameter: &Value, member: &str) -> bool {
 fn name_and_location<'v>(
     reader: &mut Reader<'_>,
     parameter: &'v Value,
-    location: &Location<'_>,
+    location: &Path<'_>,
 ) -> Option<(&'v str, ParameterLocation)> {
     let word = |member: &str| parameter.get(member).and_then(Value::as_str);
     let (Some(name), Some(sent_in)) = (word("name").filter(|it| !it.is_empty()), word("in")) else {
@@ -177,7 +174,7 @@ fn name_and_location<'v>(
         reader.warnings.note(location, message);
         return None;
     };
-    let Some(sent_in) = parse_in(sent_in) else {
+    let Ok(sent_in) = ParameterLocation::deserialize(&parameter["in"]) else {
         let message = format!(
             "{sent_in:?} is not a parameter location: use path, query, querystring, header or cookie; the \
              parameter is ignored"
@@ -199,17 +196,6 @@ fn name_and_location<'v>(
     let message = format!("the header {name} {why}");
     reader.warnings.note(location, message);
     None
-}
-
-fn parse_in(word: &str) -> Option<ParameterLocation> {
-    Some(match word {
-        "path" => ParameterLocation::Path,
-        "query" => ParameterLocation::Query,
-        "querystring" => ParameterLocation::Querystring,
-        "header" => ParameterLocation::Header,
-        "cookie" => ParameterLocation::Cookie,
-        _ => return None,
-    })
 }
 
 /// The default way to send a parameter.
@@ -236,7 +222,7 @@ fn content<'a>(
     reader: &mut Reader<'a>,
     parameter: &'a Value,
     sent_in: ParameterLocation,
-    location: &Location<'_>,
+    location: &Path<'_>,
 ) -> Option<(String, Value)> {
     let content = parameter.get("content")?.as_object()?;
     let location = location.name("content");
@@ -261,11 +247,14 @@ fn content<'a>(
 fn read_style(
     reader: &mut Reader<'_>,
     parameter: &Value,
-    location: &Location<'_>,
+    location: &Path<'_>,
     sent: &mut Parameter,
 ) {
     if let Some(written) = parameter.get("style") {
-        match style(written).filter(|it| is_allowed(*it, sent.place)) {
+        match Style::deserialize(written)
+            .ok()
+            .filter(|it| is_allowed(*it, sent.place))
+        {
             Some(style) => sent.style = style,
             None => {
                 let message = format!(
@@ -278,20 +267,6 @@ fn read_style(
     let explode = parameter.get("explode").and_then(Value::as_bool);
     sent.explode = explode.unwrap_or(sent.style == Style::Form || sent.style == Style::DeepObject);
     sent.allow_reserved = is_true(parameter, "allowReserved");
-}
-
-/// Parses a style.
-pub(super) fn style(word: &Value) -> Option<Style> {
-    Some(match word.as_str()? {
-        "simple" => Style::Simple,
-        "label" => Style::Label,
-        "matrix" => Style::Matrix,
-        "form" => Style::Form,
-        "spaceDelimited" => Style::SpaceDelimited,
-        "pipeDelimited" => Style::PipeDelimited,
-        "deepObject" => Style::DeepObject,
-        _ => return None,
-    })
 }
 
 fn is_allowed(style: Style, location: ParameterLocation) -> bool {
