@@ -8,8 +8,10 @@ mod canonical_json;
 pub mod circuit;
 pub mod contract_file;
 pub mod operation;
+pub mod path;
 pub mod recording;
 pub mod retry;
 pub mod undeclared;
 
 pub use canonical_json::{canonical_json, digest, hex};
+pub use panpan_redact::schema;

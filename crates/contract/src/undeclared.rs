@@ -7,6 +7,8 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::schema::{each_mut, subschemas_mut};
+
 /// The member of structured content that contains an undeclared output.
 pub const UNDECLARED: &str = "dev.panpan/undeclared";
 
@@ -36,17 +38,9 @@ pub fn output(content: &Value) -> Option<&Value> {
 
 /// Wraps the schema of an object so that it also accepts undeclared outputs.
 pub fn allow_undeclared(schema: &Map<String, Value>) -> Map<String, Value> {
-    let (mut whole, mut declared) = (Map::new(), Map::new());
-    for (name, value) in schema {
-        let mut value = value.clone();
-        each_reference(&mut value, &into_alternative);
-        let target = if SCHEMA_LEVEL.contains(&name.as_str()) {
-            &mut whole
-        } else {
-            &mut declared
-        };
-        target.insert(name.clone(), value);
-    }
+    let schema = with_references(schema.clone(), into_alternative);
+    let is_whole = |(name, _): &(String, Value)| SCHEMA_LEVEL.contains(&name.as_str());
+    let (mut whole, declared): (Map<_, _>, Map<_, _>) = schema.into_iter().partition(is_whole);
     whole.insert("type".to_owned(), json!("object"));
     whole.insert(
         "anyOf".to_owned(),
@@ -66,31 +60,32 @@ pub fn declared(schema: &Map<String, Value>) -> Option<Map<String, Value>> {
     }
     let whole = schema.iter();
     let whole = whole.filter(|(name, _)| SCHEMA_LEVEL.contains(&name.as_str()));
-    let members = whole.chain(declared).map(|(name, value)| {
-        let mut value = value.clone();
-        each_reference(&mut value, &out_of_alternative);
-        (name.clone(), value)
-    });
-    Some(members.collect())
+    let members = whole.chain(declared);
+    let members = members.map(|(name, value)| (name.clone(), value.clone()));
+    Some(with_references(members.collect(), out_of_alternative))
 }
 
-fn each_reference(schema: &mut Value, change: &impl Fn(&mut String)) {
-    match schema {
-        Value::Object(members) => {
-            for (name, value) in members {
-                match value {
-                    Value::String(reference) if name == "$ref" => change(reference),
-                    value => each_reference(value, change),
-                }
+fn with_references(
+    mut schema: Map<String, Value>,
+    change: impl Fn(&mut String),
+) -> Map<String, Value> {
+    let identifier = schema.remove_entry("$id");
+    let mut visit = |members: &mut Map<String, Value>| {
+        // The references in a schema with an identifier of its own start there.
+        let is_inside = !members.contains_key("$id");
+        for keyword in ["$ref", "$dynamicRef"].iter().filter(|_| is_inside) {
+            if let Some(Value::String(reference)) = members.get_mut(*keyword) {
+                change(reference);
             }
         }
-        Value::Array(items) => {
-            for item in items {
-                each_reference(item, change);
-            }
-        }
-        _ => {}
+        is_inside
+    };
+    visit(&mut schema);
+    for (_, inner) in subschemas_mut(&mut schema) {
+        each_mut(inner, &mut visit);
     }
+    schema.extend(identifier);
+    schema
 }
 
 /// Changes a reference into the declared schema to its location in the wrapped schema.
@@ -131,12 +126,20 @@ mod tests {
             },
             "required": ["age"],
             "additionalProperties": false,
-            "$defs": {"age": {"type": "integer"}},
+            "$id": "urn:example:pet",
+            "$defs": {
+                "age": {"type": "integer"},
+                "alone": {"$id": "urn:example:alone", "not": {"$ref": "#/not"}},
+                "example": {"const": {"$ref": "#/properties/age"}},
+            },
         });
         let schema = allowing_undeclared(written.clone());
         let declared = declared(schema.as_object().unwrap()).unwrap();
         assert_eq!(Value::Object(declared), written);
         assert_eq!(schema["title"], json!("A pet"));
+        for unchanged in ["alone", "example"] {
+            assert_eq!(schema["$defs"][unchanged], written["$defs"][unchanged]);
+        }
         assert_eq!(schema["type"], json!("object"));
         for (content, fits) in [
             (json!({"age": 1}), true),

@@ -6,11 +6,11 @@
 
 mod export;
 mod import;
-mod location;
 mod overlay;
 mod parse;
 mod pattern;
 mod reference;
+mod unique_names;
 
 pub use export::{DocumentInfo, export, export_text};
 pub use import::{

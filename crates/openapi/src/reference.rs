@@ -2,12 +2,12 @@
 //!
 //! The length of a chain is limited, because a document may refer to itself. Nothing is fetched.
 
-use std::collections::HashMap;
+use std::cell::OnceCell;
 
+use panpan_contract::path::Path;
+use panpan_contract::schema::{Resolver, decoded};
 use panpan_failure::pointer::joined;
 use serde_json::Value;
-
-use crate::location::Location;
 
 /// The longest chain of references that is resolved.
 pub const REFERENCES_LIMIT: usize = 16;
@@ -45,100 +45,71 @@ impl<'a> Resolved<'a> {
     }
 
     /// The location of the value, where `origin` is the location of the reference.
-    pub(crate) fn location<'p>(&'p self, origin: &Location<'p>) -> Location<'p> {
-        self.pointer.as_deref().map_or(*origin, Location::at)
+    pub(crate) fn location<'p>(&'p self, origin: &Path<'p>) -> Path<'p> {
+        self.pointer.as_deref().map_or(*origin, Path::At)
     }
 }
 
-/// Resolves a value: itself, or the target of its chain of references.
-pub(crate) fn resolve<'a>(
+/// Finds the targets of references in a document.
+#[derive(Debug)]
+pub(crate) struct References<'a> {
     document: &'a Value,
-    value: &'a Value,
-) -> Result<Resolved<'a>, ReferenceError> {
-    let mut found = Resolved::direct(value);
-    for _ in 0..=REFERENCES_LIMIT {
-        let Some(reference) = found.value.get("$ref").and_then(Value::as_str) else {
-            return Ok(found);
-        };
-        let (value, pointer) = target(document, reference)?;
-        found = Resolved {
-            value,
-            pointer: Some(pointer),
-        };
-    }
-    Err(ReferenceError::TooLong)
+    /// The anchors of the shared schemas, once they are needed.
+    anchors: OnceCell<Resolver<'a>>,
 }
 
-/// The target of a reference, and its pointer.
-pub(crate) fn target<'a>(
-    document: &'a Value,
-    reference: &str,
-) -> Result<(&'a Value, String), ReferenceError> {
-    let remote = || ReferenceError::Remote(reference.to_owned());
-    let not_found = || ReferenceError::NotFound(reference.to_owned());
-    let fragment = reference.strip_prefix('#').ok_or_else(remote)?;
-    let pointer = decoded(fragment).ok_or_else(not_found)?;
-    if let Some(value) = document.pointer(&pointer) {
-        return Ok((value, pointer));
+impl<'a> References<'a> {
+    pub(crate) fn new(document: &'a Value) -> Self {
+        Self {
+            document,
+            anchors: OnceCell::new(),
+        }
     }
-    // Names with an escape are written in both ways; try the literal name too.
-    let value = document.pointer(fragment).ok_or_else(not_found)?;
-    Ok((value, fragment.to_owned()))
-}
 
-/// The shared schemas with an anchor, by anchor.
-pub(crate) fn anchors(document: &Value) -> HashMap<&str, (&Value, String)> {
-    let mut found = HashMap::new();
-    let location = "/components/schemas";
-    let mut open: Vec<(&Value, String)> = Vec::new();
-    open.extend(
-        document
-            .pointer(location)
-            .map(|it| (it, location.to_owned())),
-    );
-    while let Some((value, pointer)) = open.pop() {
-        for keyword in ["$anchor", "$dynamicAnchor"] {
-            if let Some(anchor) = value.get(keyword).and_then(Value::as_str) {
-                found.insert(anchor, (value, pointer.clone()));
+    /// Resolves a value: itself, or the target of its chain of references.
+    pub(crate) fn resolve(&self, value: &'a Value) -> Result<Resolved<'a>, ReferenceError> {
+        let mut found = Resolved::direct(value);
+        for _ in 0..=REFERENCES_LIMIT {
+            let Some(reference) = found.value.get("$ref").and_then(Value::as_str) else {
+                return Ok(found);
+            };
+            let (value, pointer) = self.target(reference)?;
+            found = Resolved {
+                value,
+                pointer: Some(pointer),
+            };
+        }
+        Err(ReferenceError::TooLong)
+    }
+
+    /// The target of a reference, and its pointer.
+    pub(crate) fn target(&self, reference: &str) -> Result<(&'a Value, String), ReferenceError> {
+        let remote = || ReferenceError::Remote(reference.to_owned());
+        let fragment = reference.strip_prefix('#').ok_or_else(remote)?;
+        // Names with an escape are written in both ways; try the literal name too.
+        for pointer in [decoded(fragment), Some(fragment.into())]
+            .into_iter()
+            .flatten()
+        {
+            if let Some(value) = self.document.pointer(&pointer) {
+                return Ok((value, pointer.into_owned()));
             }
         }
-        match value {
-            Value::Object(members) => open.extend(members.iter().map(|(name, inner)| {
-                let pointer = joined(&pointer, name);
-                (inner, pointer)
-            })),
-            Value::Array(items) => open.extend(items.iter().enumerate().map(|(index, inner)| {
-                let pointer = format!("{pointer}/{index}");
-                (inner, pointer)
-            })),
-            _ => {}
-        }
+        let anchored = self.anchors().anchored(fragment);
+        let (value, pointer) =
+            anchored.ok_or_else(|| ReferenceError::NotFound(reference.to_owned()))?;
+        Ok((value, pointer.to_owned()))
     }
-    found
-}
 
-/// Decodes the percent escapes of a URI fragment.
-fn decoded(fragment: &str) -> Option<String> {
-    if !fragment.contains('%') {
-        return Some(fragment.to_owned());
+    fn anchors(&self) -> &Resolver<'a> {
+        self.anchors.get_or_init(|| {
+            let top = "/components/schemas";
+            let schemas = self.document.pointer(top).and_then(Value::as_object);
+            let schemas = schemas.into_iter().flatten();
+            let schemas = schemas.map(|(name, schema)| (joined(top, name), schema));
+            Resolver::over(self.document, schemas.collect())
+        })
     }
-    let mut bytes = Vec::with_capacity(fragment.len());
-    let mut rest = fragment.as_bytes();
-    while let [first, after @ ..] = rest {
-        rest = after;
-        if *first != b'%' {
-            bytes.push(*first);
-            continue;
-        }
-        let [high, low, after @ ..] = rest else {
-            return None;
-        };
-        let digit = |byte: u8| char::from(byte).to_digit(16);
-        let byte = digit(*high)? * 16 + digit(*low)?;
-        bytes.push(u8::try_from(byte).ok()?);
-        rest = after;
-    }
-    String::from_utf8(bytes).ok()
 }
 
 #[cfg(test)]
@@ -160,7 +131,11 @@ mod tests {
     #[test]
     fn a_chain_of_references_is_resolved_up_to_its_limit() {
         let start = json!({"$ref": "#/steps/0"});
-        let found = |length| resolve(&chain(length), &start).map(|found| found.value.clone());
+        let found = |length| {
+            let document = chain(length);
+            let found = References::new(&document).resolve(&start);
+            found.map(|found| found.value.clone())
+        };
         assert_eq!(found(REFERENCES_LIMIT - 1), Ok(json!({"found": true})));
         assert_eq!(found(REFERENCES_LIMIT), Err(ReferenceError::TooLong));
     }
@@ -169,7 +144,9 @@ mod tests {
     fn a_reference_to_itself_is_an_error() {
         let document = json!({"a": {"$ref": "#/a"}});
         assert_eq!(
-            resolve(&document, &document["a"]).unwrap_err(),
+            References::new(&document)
+                .resolve(&document["a"])
+                .unwrap_err(),
             ReferenceError::TooLong
         );
     }
@@ -185,7 +162,9 @@ mod tests {
             "#anchor",
         ] {
             let value = json!({"$ref": reference});
-            assert!(resolve(&json!({}), &value).is_err(), "{reference}");
+            let document = json!({});
+            let references = References::new(&document);
+            assert!(references.resolve(&value).is_err(), "{reference}");
         }
     }
 
@@ -200,7 +179,7 @@ mod tests {
             ("#/paths/~1a~1{id}/per%20cent", 2),
             ("#/paths/~1a~1{id}/%C3%A9", 3),
         ] {
-            let found = target(&document, reference);
+            let found = References::new(&document).target(reference);
             let found = found.map_or(0, |(value, _)| value.as_i64().unwrap_or_default());
             assert_eq!(found, expected, "{reference}");
         }

@@ -24,6 +24,7 @@ mod prefilter;
 mod prose;
 mod provider_rules;
 mod rules;
+pub mod schema;
 mod secret;
 mod sentences;
 mod shape;

@@ -4,15 +4,16 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use regex::{Regex, RegexBuilder};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::DEPTH_LIMIT;
+use super::schema::{Place, Resolver, Same, Step, subschemas};
 
 /// The values that a JSON Schema marks as sensitive: `writeOnly`, `format: "password"` or
 /// `x-sensitive`.
 ///
-/// Markers are found through properties, items, combinators, conditions and local references. A
-/// value that any branch marks is marked, whichever branch applies.
+/// Markers are found through properties, items, combinators, conditions and all references inside
+/// the schema. A value that any branch marks is marked, whichever branch applies.
 #[derive(Clone, Debug, Default)]
 pub struct Markers {
     nodes: Vec<Node>,
@@ -22,16 +23,11 @@ impl Markers {
     /// Reads the markers of a schema. Remote references are not followed.
     #[must_use]
     pub fn from_schema(schema: &Value) -> Self {
-        let mut reader = Reader {
-            root: schema,
-            nodes: Vec::new(),
-            references: HashMap::new(),
-        };
-        reader.read(schema, 0);
-        let marked = reader.nodes.iter().any(|node| node.sensitive);
-        Self {
-            nodes: if marked { reader.nodes } else { Vec::new() },
+        let mut nodes = read(schema);
+        if !nodes.iter().any(|node| node.sensitive) {
+            nodes.clear();
         }
+        Self { nodes }
     }
 
     /// Whether the schema marks nothing.
@@ -54,17 +50,18 @@ impl Markers {
         depth: usize,
         callback: &mut dyn FnMut(V),
     ) {
-        if active.iter().any(|index| self.nodes[*index].sensitive) {
-            callback(value);
+        if active.is_empty() {
             return;
         }
-        if active.is_empty() || depth > DEPTH_LIMIT {
+        // A value that is too deep to be visited might contain anything.
+        if depth > DEPTH_LIMIT || active.iter().any(|index| self.nodes[*index].sensitive) {
+            callback(value);
             return;
         }
         value.each_inner(&mut |step, value| {
             let inner = self.inner(active, |node| match step {
-                Step::Item(index) => node.items_at(index),
-                Step::Member(name) => node.members_named(name),
+                Step::Index(index) => node.items_at(index),
+                Step::Name(name) => node.members_named(name),
             });
             self.walk(&inner, value, depth + 1, callback);
         });
@@ -97,13 +94,6 @@ pub(super) trait Tree: Sized {
     fn each_inner(self, callback: &mut dyn FnMut(Step<'_>, Self));
 }
 
-/// The step from a value to one of its members or items.
-#[derive(Clone, Copy)]
-pub(super) enum Step<'a> {
-    Item(usize),
-    Member(&'a str),
-}
-
 macro_rules! trees {
     ($($value:ty, $iter:ident;)+) => {
         $(impl Tree for $value {
@@ -111,11 +101,11 @@ macro_rules! trees {
                 match self {
                     Value::Array(items) => {
                         let items = items.$iter().enumerate();
-                        items.for_each(|(index, item)| callback(Step::Item(index), item));
+                        items.for_each(|(index, item)| callback(Step::Index(index), item));
                     }
                     Value::Object(members) => {
                         let members = members.$iter();
-                        members.for_each(|(name, member)| callback(Step::Member(name), member));
+                        members.for_each(|(name, member)| callback(Step::Name(name), member));
                     }
                     _ => {}
                 }
@@ -161,100 +151,49 @@ impl Node {
     }
 }
 
-struct Reader<'a> {
-    root: &'a Value,
-    nodes: Vec<Node>,
-    references: HashMap<&'a str, usize>,
-}
-
-impl<'a> Reader<'a> {
-    fn read(&mut self, schema: &'a Value, depth: usize) -> usize {
-        let index = self.nodes.len();
-        self.nodes.push(Node::default());
-        if let Value::Object(keywords) = schema {
-            let node = if depth < DEPTH_LIMIT {
-                self.read_keywords(keywords, depth + 1)
-            } else {
-                // A schema that is too deep to read might mark anything.
-                Node {
-                    sensitive: true,
-                    ..Node::default()
-                }
-            };
-            self.nodes[index] = node;
-        }
-        index
-    }
-
-    fn read_keywords(&mut self, keywords: &'a Map<String, Value>, depth: usize) -> Node {
+/// Reads a schema and all schemas that apply with it, each once; the first node is the schema.
+fn read(schema: &Value) -> Vec<Node> {
+    let resolver = Resolver::new(schema);
+    let mut open = vec![schema];
+    let mut numbers = HashMap::from([(Same(schema), 0)]);
+    let mut nodes = Vec::new();
+    while let Some(schema) = open.get(nodes.len()).copied() {
+        let mut number = |schema| {
+            *numbers.entry(Same(schema)).or_insert_with(|| {
+                open.push(schema);
+                open.len() - 1
+            })
+        };
+        let targets = resolver.targets(schema).into_iter();
         let mut node = Node {
-            sensitive: is_marked(keywords),
+            sensitive: is_marked(schema),
+            also: targets.map(&mut number).collect(),
             ..Node::default()
         };
-        for (keyword, inner) in keywords {
-            match keyword.as_str() {
-                "properties" => {
-                    let members = self.read_members(inner, depth);
-                    let owned = members.into_iter().map(|(name, at)| (name.to_owned(), at));
-                    node.properties = owned.collect();
+        for inner in subschemas(schema) {
+            let schema = inner.schema;
+            match (inner.keyword, inner.place, inner.step) {
+                ("properties", _, Some(Step::Name(name))) => {
+                    node.properties.insert(name.to_owned(), number(schema));
                 }
-                "patternProperties" => {
-                    let members = self.read_members(inner, depth);
-                    node.patterns = members
-                        .into_iter()
-                        .map(|(name, at)| (compile(name), at))
-                        .collect();
+                ("patternProperties", _, Some(Step::Name(pattern))) => {
+                    node.patterns.push((compile(pattern), number(schema)));
                 }
-                "additionalProperties" | "unevaluatedProperties" => {
-                    node.other_properties.push(self.read(inner, depth));
-                }
-                "prefixItems" => node.first_items = self.read_list(inner, depth),
-                "items" if inner.is_array() => node.first_items = self.read_list(inner, depth),
-                "items" | "additionalItems" | "unevaluatedItems" | "contains" => {
-                    node.other_items.push(self.read(inner, depth));
-                }
-                "allOf" | "anyOf" | "oneOf" => node.also.extend(self.read_list(inner, depth)),
-                "if" | "then" | "else" => node.also.push(self.read(inner, depth)),
-                "dependentSchemas" => {
-                    let members = self.read_members(inner, depth);
-                    node.also.extend(members.into_iter().map(|(_, at)| at));
-                }
-                "$ref" | "$dynamicRef" => node.also.extend(self.read_reference(inner, depth)),
+                (_, Place::Member, _) => node.other_properties.push(number(schema)),
+                (_, Place::Item, Some(_)) => node.first_items.push(number(schema)),
+                (_, Place::Item, None) | ("contains", ..) => node.other_items.push(number(schema)),
+                ("not", ..) => {}
+                (_, Place::Same, _) => node.also.push(number(schema)),
                 _ => {}
             }
         }
-        node
+        nodes.push(node);
     }
-
-    fn read_list(&mut self, list: &'a Value, depth: usize) -> Vec<usize> {
-        let schemas = list.as_array().map(Vec::as_slice).unwrap_or_default();
-        schemas
-            .iter()
-            .map(|schema| self.read(schema, depth))
-            .collect()
-    }
-
-    fn read_members(&mut self, members: &'a Value, depth: usize) -> Vec<(&'a str, usize)> {
-        let members = members.as_object().into_iter().flatten();
-        members
-            .map(|(name, schema)| (name.as_str(), self.read(schema, depth)))
-            .collect()
-    }
-
-    /// Each target is read once, so references may form cycles.
-    fn read_reference(&mut self, reference: &'a Value, depth: usize) -> Option<usize> {
-        let pointer = reference.as_str()?.strip_prefix('#')?;
-        if let Some(index) = self.references.get(pointer) {
-            return Some(*index);
-        }
-        let target = self.root.pointer(&percent_decoded(pointer))?;
-        self.references.insert(pointer, self.nodes.len());
-        Some(self.read(target, depth))
-    }
+    nodes
 }
 
-fn is_marked(keywords: &Map<String, Value>) -> bool {
-    let says = |keyword: &str, value: Value| keywords.get(keyword) == Some(&value);
+fn is_marked(schema: &Value) -> bool {
+    let says = |keyword: &str, value: Value| schema.get(keyword) == Some(&value);
     says("writeOnly", Value::Bool(true))
         || says("x-sensitive", Value::Bool(true))
         || says("format", Value::from("password"))
@@ -266,19 +205,6 @@ fn compile(pattern: &str) -> Option<Regex> {
         .size_limit(SIZE_LIMIT_BYTES)
         .build()
         .ok()
-}
-
-fn percent_decoded(pointer: &str) -> String {
-    let bytes = pointer.as_bytes();
-    let mut decoded = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while at < bytes.len() {
-        let pair = pointer.get(at + 1..at + 3).filter(|_| bytes[at] == b'%');
-        let byte = pair.and_then(|pair| u8::from_str_radix(pair, 16).ok());
-        decoded.push(byte.unwrap_or(bytes[at]));
-        at += if byte.is_some() { 3 } else { 1 };
-    }
-    String::from_utf8_lossy(&decoded).into_owned()
 }
 
 #[cfg(test)]

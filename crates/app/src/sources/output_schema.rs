@@ -4,13 +4,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use panpan_contract::schema::definition_names;
 use serde_json::{Map, Value};
 
 /// The maximum size of an output schema with all definitions it refers to, in bytes of JSON. Without a limit, each
 /// operation of a highly connected document would carry the whole document.
 const OUTPUT_SCHEMA_BYTES_LIMIT: usize = 32 * 1024;
-
-const DEFINITIONS: &str = "#/$defs/";
 
 /// The size of each definition, and the definitions it refers to.
 pub(super) struct DefinitionSizes<'a>(BTreeMap<&'a str, (usize, Vec<String>)>);
@@ -18,14 +17,14 @@ pub(super) struct DefinitionSizes<'a>(BTreeMap<&'a str, (usize, Vec<String>)>);
 impl<'a> DefinitionSizes<'a> {
     pub(super) fn of(definitions: &'a Map<String, Value>) -> Self {
         let definitions = definitions.iter();
-        let sizes = definitions.map(|(name, it)| (name.as_str(), (size(it), references(it))));
+        let sizes = definitions.map(|(name, it)| (name.as_str(), (size(it), definition_names(it))));
         Self(sizes.collect())
     }
 
     /// Whether an output schema exceeds the limit. Dropping only parts of it is not possible: a looser part can make
     /// `oneOf` or `not` reject valid outputs.
     pub(super) fn exceed_limit(&self, output: &Value) -> bool {
-        let (mut total, mut open) = (size(output), references(output));
+        let (mut total, mut open) = (size(output), definition_names(output));
         let mut seen = BTreeSet::new();
         while let Some(name) = open.pop().filter(|_| total <= OUTPUT_SCHEMA_BYTES_LIMIT) {
             let known = self.0.get(name.as_str()).filter(|_| seen.insert(name));
@@ -40,26 +39,6 @@ impl<'a> DefinitionSizes<'a> {
 
 fn size(schema: &Value) -> usize {
     schema.to_string().len()
-}
-
-/// The names of the definitions that a schema refers to.
-fn references(schema: &Value) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut open = vec![schema];
-    while let Some(next) = open.pop() {
-        match next {
-            Value::Object(members) => {
-                let reference = members.get("$ref").and_then(Value::as_str);
-                let path = reference.and_then(|it| it.strip_prefix(DEFINITIONS));
-                let name = path.and_then(|it| it.split('/').next());
-                found.extend(name.map(|it| it.replace("~1", "/").replace("~0", "~")));
-                open.extend(members.values());
-            }
-            Value::Array(items) => open.extend(items),
-            _ => {}
-        }
-    }
-    found
 }
 
 #[cfg(test)]

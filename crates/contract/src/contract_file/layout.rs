@@ -6,9 +6,10 @@ use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
-use super::path::{Path, steps};
 use super::problem::Problems;
 use super::{MEMBER_NAME_LIMIT, rule};
+use crate::path::Path;
+use panpan_failure::pointer::steps;
 
 /// The structure of a document in the order of its text.
 #[derive(Debug)]
@@ -66,7 +67,7 @@ impl Layout {
 
     /// Reports duplicate and overlong names. Returns `false` if a name is overlong.
     pub(super) fn check(&self, problems: &mut Problems<'_>) -> bool {
-        self.check_at(&Path::top(), problems)
+        self.check_at(&Path::TOP, problems)
     }
 
     fn check_at(&self, path: &Path<'_>, problems: &mut Problems<'_>) -> bool {

@@ -7,7 +7,6 @@
 mod codes;
 mod layout;
 mod messages;
-mod path;
 mod problem;
 pub mod rule;
 mod schemas;
@@ -18,13 +17,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::operation::OperationSpec;
+use crate::path::Path;
 use layout::Layout;
 use panpan_failure::Extensions;
 use panpan_failure::read::{self, ReadError};
-use path::Path;
 use problem::Problems;
 pub use problem::{PROBLEMS_LIMIT, Problem};
-pub use schemas::{PATTERN_BYTES_LIMIT, each_mut as each_schema_mut, is_usable_pattern};
+pub use schemas::{PATTERN_BYTES_LIMIT, excludes_objects, is_usable_pattern};
 
 /// The most operations that a file may have.
 pub const OPERATIONS_LIMIT: usize = 10_000;
@@ -162,12 +161,12 @@ fn unreadable(error: &ReadError) -> Problem {
         ),
         _ => (rule::FILE_SYNTAX, ""),
     };
-    Problem::new(&Path::top(), rule, format!("{error}{advice}"))
+    Problem::new(&Path::TOP, rule, format!("{error}{advice}"))
 }
 
 /// A file that passes all rules can always be read; this is a safeguard.
 fn unforeseen(error: &serde_json::Error) -> Problem {
-    Problem::new(&Path::top(), rule::FILE_UNREADABLE, error.to_string())
+    Problem::new(&Path::TOP, rule::FILE_UNREADABLE, error.to_string())
 }
 
 #[cfg(test)]

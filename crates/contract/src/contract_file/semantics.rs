@@ -9,11 +9,11 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 
 use super::codes::Codes;
-use super::path::Path;
 use super::problem::Problems;
 use super::{OPERATIONS_LIMIT, messages, rule, structure};
 use crate::circuit::CircuitSettings;
 use crate::operation::{OperationName, check_namespace};
+use crate::path::Path;
 use crate::retry::RetryRule;
 use panpan_failure::pointer::is_pointer;
 
@@ -23,7 +23,7 @@ pub(super) fn check(document: &Value, problems: &mut Problems<'_>) {
     let mut codes = Codes::default();
     for (index, operation) in operations(document) {
         let pointer = format!("/operations/{index}");
-        let path = Path::at(&pointer);
+        let path = Path::At(&pointer);
         if let Some(name) = check_name(operation, &path, problems) {
             check_unique(name, index, &mut names, &path, problems);
         }

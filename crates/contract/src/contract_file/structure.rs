@@ -9,9 +9,9 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value};
 
-use super::path::Path;
 use super::problem::Problems;
 use super::{ContractFile, messages, rule};
+use crate::path::Path;
 use crate::retry::OFF;
 use panpan_failure::EXTENSION_PREFIX;
 use panpan_failure::read::type_name;
@@ -24,7 +24,7 @@ pub(super) static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
 /// Reports every structural problem of the document.
 pub(super) fn check(document: &Value, problems: &mut Problems<'_>) {
     let mut note = |path: &Path<'_>, rule, message| problems.note(path, rule, message);
-    SchemaPart::of(&SCHEMA).check(document, &Path::top(), &mut note);
+    SchemaPart::of(&SCHEMA).check(document, &Path::TOP, &mut note);
 }
 
 /// The subschema of a named part: `operation`, `error`, `retry` and so on.
@@ -53,7 +53,7 @@ impl SchemaPart {
     /// Whether a value is valid.
     pub(super) fn accepts(self, value: &Value) -> bool {
         let mut is_valid = true;
-        self.check(value, &Path::top(), &mut |_, _, _| is_valid = false);
+        self.check(value, &Path::TOP, &mut |_, _, _| is_valid = false);
         is_valid
     }
 

@@ -2,16 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use panpan_contract::binding::{BodyForm, PartEncoding, RequestBody};
+use panpan_contract::binding::{BodyForm, PartEncoding, RequestBody, Style};
+use panpan_contract::path::Path;
+use panpan_contract::schema::{Place, subschemas_at};
+use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 
 use super::input::BODY;
 use super::media::{Media, rank};
+use super::part_headers;
 use super::reader::Reader;
 use super::schemas::{anything, is_bytes};
-use super::{parameters, part_headers};
-use crate::location::Location;
-use crate::reference;
+use crate::reference::References;
 
 /// The most schemas that are searched for members with bytes.
 const SEARCHED_LIMIT: usize = 100;
@@ -28,7 +30,7 @@ pub(super) struct Body {
 pub(super) fn body<'a>(
     reader: &mut Reader<'a>,
     operation: &'a Value,
-    location: &Location<'_>,
+    location: &Path<'_>,
 ) -> Option<Body> {
     let written = operation.get("requestBody")?;
     let location = location.name("requestBody");
@@ -67,7 +69,7 @@ fn note_unused_types(
     reader: &mut Reader<'_>,
     content: Option<&Map<String, Value>>,
     used: &str,
-    location: &Location<'_>,
+    location: &Path<'_>,
 ) {
     let others = content.into_iter().flat_map(Map::keys);
     let others: Vec<_> = others
@@ -85,7 +87,7 @@ fn read<'a>(
     reader: &mut Reader<'a>,
     media_type: &str,
     media: &'a Value,
-    location: &Location<'_>,
+    location: &Path<'_>,
 ) -> Body {
     let form = form(media_type, media.get("schema"));
     Body {
@@ -105,13 +107,13 @@ fn member<'a>(
     reader: &mut Reader<'a>,
     form: BodyForm,
     schema: Option<&'a Value>,
-    location: &Location<'_>,
+    location: &Path<'_>,
 ) -> Value {
     match (form, schema) {
         (BodyForm::Bytes, _) => json!({"type": "string", "contentEncoding": "base64"}),
         (BodyForm::Text, None) => json!({"type": "string"}),
         (_, None) => anything(),
-        (BodyForm::Text, Some(schema)) if !is_text(reader.document, schema) => {
+        (BodyForm::Text, Some(schema)) if !is_text(&reader.references, schema) => {
             let message = "the schema of a text body is not a string: use \"type\": \"string\"; any string is accepted";
             reader.warnings.note(location, message);
             json!({"type": "string"})
@@ -144,8 +146,8 @@ fn form(media_type: &str, schema: Option<&Value>) -> BodyForm {
     }
 }
 
-fn is_text(document: &Value, schema: &Value) -> bool {
-    let Ok(found) = reference::resolve(document, schema) else {
+fn is_text<'a>(references: &References<'a>, schema: &'a Value) -> bool {
+    let Ok(found) = references.resolve(schema) else {
         return true;
     };
     let kind = found.value.get("type").and_then(Value::as_str);
@@ -157,7 +159,7 @@ fn encodings<'a>(
     reader: &mut Reader<'a>,
     media: &'a Value,
     form: BodyForm,
-    location: &Location<'_>,
+    location: &Path<'_>,
 ) -> BTreeMap<String, PartEncoding> {
     let mut encodings = BTreeMap::new();
     if !matches!(form, BodyForm::Form | BodyForm::Multipart) {
@@ -181,10 +183,10 @@ fn part<'a>(
     reader: &mut Reader<'a>,
     encoding: &'a Value,
     form: BodyForm,
-    location: &Location<'_>,
+    location: &Path<'_>,
 ) -> PartEncoding {
     let style = encoding.get("style");
-    let known = style.and_then(parameters::style);
+    let known = style.and_then(|it| Style::deserialize(it).ok());
     if style.is_some() && known.is_none() {
         let message = "unknown style: correct it; the default is used";
         reader.warnings.note(&location.name("style"), message);
@@ -208,37 +210,35 @@ fn part<'a>(
 }
 
 /// The members of a form that are bytes or lists of bytes.
-fn byte_members(reader: &mut Reader<'_>, schema: Option<&Value>) -> BTreeSet<String> {
-    let document = reader.document;
+fn byte_members<'a>(reader: &mut Reader<'a>, schema: Option<&'a Value>) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     let mut open: Vec<_> = schema.into_iter().collect();
     for _ in 0..SEARCHED_LIMIT {
         let Some(schema) = open.pop() else {
             break;
         };
-        let Ok(found) = reference::resolve(document, schema) else {
+        let Ok(found) = reader.references.resolve(schema) else {
             continue;
         };
-        for keyword in ["allOf", "anyOf", "oneOf"] {
-            let parts = found.value.get(keyword).and_then(Value::as_array);
-            open.extend(parts.into_iter().flatten());
-        }
+        let parts = subschemas_at(found.value, |place| place == Place::Same);
+        open.extend(parts.map(|part| part.schema));
         let properties = found.value.get("properties").and_then(Value::as_object);
         reader.spend(properties.map_or(0, Map::len));
         let bytes = properties.into_iter().flatten();
-        let bytes = bytes.filter(|(_, property)| contains_bytes(document, property));
+        let bytes = bytes.filter(|(_, property)| contains_bytes(&reader.references, property));
         names.extend(bytes.map(|(name, _)| name.clone()));
     }
     names
 }
 
-fn contains_bytes(document: &Value, schema: &Value) -> bool {
-    let Ok(found) = reference::resolve(document, schema) else {
+fn contains_bytes<'a>(references: &References<'a>, schema: &'a Value) -> bool {
+    let Ok(found) = references.resolve(schema) else {
         return false;
     };
     let items = found.value.get("items");
     is_bytes(found.value)
         || items.is_some_and(|it| {
-            reference::resolve(document, it).is_ok_and(|found| is_bytes(found.value))
+            let found = references.resolve(it);
+            found.is_ok_and(|found| is_bytes(found.value))
         })
 }

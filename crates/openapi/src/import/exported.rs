@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use panpan_contract::binding::{BodyForm, HttpBinding, RequestBody, SuccessBodies};
-use panpan_contract::contract_file::each_schema_mut;
 use panpan_contract::operation::{Idempotency, OperationSpec, OperationType};
+use panpan_contract::path::Path;
+use panpan_contract::schema::each_mut;
 use panpan_failure::ErrorDefinition;
 use serde::Deserialize;
 use serde_json::Value;
@@ -13,7 +14,6 @@ use super::paths::DocumentOperation;
 use super::reader::Reader;
 use super::schemas::weight;
 use super::{security, servers};
-use crate::location::Location;
 use crate::{
     GATEWAY_EXTENSION, IDEMPOTENCY_EXTENSION, KEY_HEADER, OP_TYPE_EXTENSION, OWN_ERRORS_EXTENSION,
     TIMEOUT_HEADER,
@@ -69,7 +69,7 @@ pub(super) fn bound(
             form: BodyForm::Json,
             encoding: BTreeMap::new(),
         }),
-        security: security::security(reader, operation, &Location::at(&entry.pointer)),
+        security: security::security(reader, operation, &Path::At(&entry.pointer)),
         accepts: vec![media_type.clone(), FAILURES.to_owned()],
         idempotency_header: takes_key.then(|| KEY_HEADER.to_owned()),
         timeout_header: Some(TIMEOUT_HEADER.to_owned()),
@@ -83,7 +83,7 @@ pub(super) fn bound(
 pub(super) fn declared(
     reader: &mut Reader<'_>,
     operation: &Value,
-    location: &Location<'_>,
+    location: &Path<'_>,
 ) -> Option<Vec<ErrorDefinition>> {
     let written = operation.get(OWN_ERRORS_EXTENSION)?;
     let read = Vec::<ErrorDefinition>::deserialize(written);
@@ -124,11 +124,11 @@ fn with(
 /// The component of a schema, with references that start at its root again: the reverse of what an export does.
 fn standalone(reader: &mut Reader<'_>, schema: &Value) -> Option<Value> {
     let reference = schema.get("$ref")?.as_str()?;
-    let (component, _) = crate::reference::target(reader.document, reference).ok()?;
+    let (component, _) = reader.references.target(reference).ok()?;
     reader.spend(weight(component));
     let anchor = format!("_{}.", reference.rsplit('/').next()?);
     let mut alone = component.clone();
-    each_schema_mut(&mut alone, |members| {
+    each_mut(&mut alone, |members| {
         for keyword in ["$ref", "$dynamicRef", "$anchor", "$dynamicAnchor"] {
             if let Some(Value::String(text)) = members.get_mut(keyword)
                 && let Some(own) = own(text, reference, &anchor)

@@ -4,6 +4,8 @@
 //! `HTTP_DEFAULT`. The last three name a definition only: the code of a response is always that of its
 //! status.
 
+use panpan_contract::contract_file::excludes_objects;
+use panpan_contract::path::Path;
 use panpan_failure::{Category, Code, ErrorDefinition, StatusPattern};
 use serde_json::{Map, Value, json};
 
@@ -11,8 +13,7 @@ use super::media::{MEDIA_TYPES_LIMIT, Media, ranked};
 use super::reader::Reader;
 use super::responses::{alternatives, is_success};
 use super::schemas::anything;
-use crate::location::Location;
-use crate::reference::{self, Resolved};
+use crate::reference::Resolved;
 
 /// The member of a definition with the names of the headers that tell when to retry.
 pub const HEADERS_EXTENSION: &str = "x-panpan-headers";
@@ -64,7 +65,7 @@ impl Status {
 pub(super) fn failures<'a>(
     reader: &mut Reader<'a>,
     responses: Option<&'a Map<String, Value>>,
-    location: &Location<'_>,
+    location: &Path<'_>,
 ) -> Failures {
     let mut failures = Failures::default();
     for (status, response) in responses.into_iter().flatten() {
@@ -115,7 +116,7 @@ fn definition<'a>(
     reader: &mut Reader<'a>,
     pattern: StatusPattern,
     found: &Resolved<'a>,
-    location: &Location<'_>,
+    location: &Path<'_>,
 ) -> ErrorDefinition {
     let location = found.location(location);
     let description = reader.text(found.value.get("description"));
@@ -188,7 +189,7 @@ fn json_types(response: &Value) -> impl Iterator<Item = String> {
 
 /// The schema of a failure's details: of the body, in any media type. Details are an object; another body
 /// becomes a member of it.
-fn details<'a>(reader: &mut Reader<'a>, response: &'a Value, location: &Location<'_>) -> Value {
+fn details<'a>(reader: &mut Reader<'a>, response: &'a Value, location: &Path<'_>) -> Value {
     let content = response.get("content").and_then(Value::as_object);
     let location = location.name("content");
     let bodies = ranked(reader, content, &location);
@@ -198,10 +199,9 @@ fn details<'a>(reader: &mut Reader<'a>, response: &'a Value, location: &Location
             (Media::Json, None) => anything(),
             (Media::Json, Some(schema)) => {
                 let written = reader.schema(schema, &location.name("schema"));
-                if is_never_object(reader.document, schema) {
-                    in_object(written)
-                } else {
-                    written
+                match reader.references.resolve(schema) {
+                    Ok(found) if excludes_objects(found.value) => in_object(written),
+                    _ => written,
                 }
             }
             _ => in_object(json!({"type": "string"})),
@@ -212,20 +212,4 @@ fn details<'a>(reader: &mut Reader<'a>, response: &'a Value, location: &Location
 
 fn in_object(body: Value) -> Value {
     json!({"type": "object", "properties": {BODY_DETAIL: body}})
-}
-
-/// Whether the type or the list of values excludes objects.
-fn is_never_object(document: &Value, schema: &Value) -> bool {
-    let Ok(found) = reference::resolve(document, schema) else {
-        return false;
-    };
-    let is_object = |name: &Value| name == "object";
-    let by_type = match found.value.get("type") {
-        Some(Value::Array(types)) => !types.is_empty() && !types.iter().any(is_object),
-        Some(name) => !is_object(name),
-        None => false,
-    };
-    let values = found.value.get("enum").and_then(Value::as_array);
-    let values = values.filter(|it| !it.is_empty());
-    by_type || values.is_some_and(|values| !values.iter().any(Value::is_object))
 }

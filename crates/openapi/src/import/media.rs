@@ -1,9 +1,9 @@
 //! Media types, grouped by how a contract treats a body.
 
+use panpan_contract::path::Path;
 use serde_json::{Map, Value};
 
 use super::reader::Reader;
-use crate::location::Location;
 
 /// The kind of a body. A request prefers them in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -76,7 +76,7 @@ pub const MEDIA_TYPES_LIMIT: usize = 50;
 pub(super) fn ranked<'a>(
     reader: &mut Reader<'_>,
     content: Option<&'a Map<String, Value>>,
-    location: &Location<'_>,
+    location: &Path<'_>,
 ) -> Vec<(&'a String, &'a Value)> {
     let count = content.map_or(0, Map::len);
     reader.spend(count);

@@ -25,13 +25,13 @@ mod warnings;
 
 use panpan_contract::contract_file::{ContractFile, OPERATIONS_LIMIT, ServiceInfo};
 use panpan_contract::operation::OperationSpec;
+use panpan_contract::path::Path;
 use serde_json::{Map, Value};
 
-use crate::location::Location;
+use crate::unique_names::UniqueNames;
 pub use error::{ImportError, RemoteReference};
 pub use failures::{BODY_DETAIL, HEADERS_EXTENSION};
 pub use media::MEDIA_TYPES_LIMIT;
-use names::UniqueNames;
 pub use names::{MEMBER_NAME_LIMIT, NAMESPACE_LIMIT};
 pub use operation::{
     DEPRECATED_EXTENSION, EXTENSION_BYTES_LIMIT, OTHER_RESPONSES_EXTENSION, TAGS_EXTENSION,
@@ -173,7 +173,7 @@ fn is_pathless(document: &Value) -> bool {
 }
 
 fn note_top(reader: &mut Reader<'_>) {
-    let top = Location::at("");
+    let top = Path::TOP;
     let document = reader.document;
     if document.get("webhooks").is_some() {
         let message = "webhooks are not imported: they are requests from the service";
@@ -205,14 +205,14 @@ fn selected<'a>(
     let named = all.iter().map(|it| {
         let preferred =
             names::preferred_operation(&options.namespace, it.id(), &it.method, &it.path);
-        unique.assign(preferred)
+        unique.assign(preferred, '_')
     });
     let names: Vec<_> = named.collect();
     let candidates: Vec<_> = all.iter().map(DocumentOperation::candidate).collect();
     for (list, line) in options.filters.unmatched(&candidates) {
         let message =
             format!("the filter {line:?} in {list} matches no operation: correct or remove it");
-        reader.warnings.note(&Location::at("/paths"), message);
+        reader.warnings.note(&Path::At("/paths"), message);
     }
     let is_selected: Vec<_> = candidates
         .iter()

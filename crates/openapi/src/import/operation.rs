@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use panpan_contract::binding::{HttpBinding, ParameterLocation, SecurityScheme, SuccessBodies};
 use panpan_contract::operation::{OperationSpec, OperationType};
+use panpan_contract::path::Path;
 use serde_json::{Map, Value};
 
 use super::failures::{self, Failures};
@@ -14,7 +15,6 @@ use super::reader::Reader;
 use super::responses::{self, Success};
 use super::schemas::weight;
 use super::{body, exported, names, security, servers};
-use crate::location::Location;
 
 /// The member of an operation with its tags.
 pub const TAGS_EXTENSION: &str = "x-panpan-tags";
@@ -56,7 +56,7 @@ pub(super) fn operation<'a>(
     name: &str,
 ) -> OperationSpec {
     let pointer = &entry.pointer;
-    let location = Location::at(pointer);
+    let location = Path::At(pointer);
     let operation = entry.operation;
     reader.spend(OPERATION_WEIGHT + entry.tags().iter().map(|it| it.len()).sum::<usize>());
     note_unused(reader, operation, &location);
@@ -83,7 +83,7 @@ fn from_responses<'a>(
     spec: &mut OperationSpec,
     declares_failures: bool,
 ) -> HttpBinding {
-    let location = Location::at(&entry.pointer);
+    let location = Path::At(&entry.pointer);
     let responses = entry.operation.get("responses");
     let responses = responses.and_then(Value::as_object);
     let success = responses::success(reader, responses, &location.name("responses"));
@@ -118,8 +118,8 @@ fn bound<'a>(
     success: &Success,
     failures: &Failures,
 ) -> HttpBinding {
-    let location = Location::at(&entry.pointer);
-    let path_location = Location::at(&entry.path_pointer);
+    let location = Path::At(&entry.pointer);
+    let path_location = Path::At(&entry.path_pointer);
     let operation = entry.operation;
     let security = security::security(reader, operation, &location);
     let lists = [
@@ -155,7 +155,7 @@ fn remove_credentials(
     reader: &mut Reader<'_>,
     parameters: &mut Vec<InputParameter>,
     security: &[Vec<SecurityScheme>],
-    location: &Location<'_>,
+    location: &Path<'_>,
 ) {
     let credentials = security::credentials(security);
     parameters.retain(|parameter| {
@@ -189,7 +189,7 @@ fn match_path_template(
     reader: &mut Reader<'_>,
     mut parameters: Vec<InputParameter>,
     path: &str,
-    location: &Location<'_>,
+    location: &Path<'_>,
 ) -> Vec<InputParameter> {
     let named = template_names(path);
     let known: HashSet<_> = named.iter().copied().collect();
@@ -229,7 +229,7 @@ fn template_names(path: &str) -> Vec<&str> {
         .collect()
 }
 
-fn note_unused(reader: &mut Reader<'_>, operation: &Value, location: &Location<'_>) {
+fn note_unused(reader: &mut Reader<'_>, operation: &Value, location: &Path<'_>) {
     let members = operation.as_object().into_iter().flat_map(Map::keys);
     for member in members {
         let message = match member.as_str() {

@@ -5,10 +5,10 @@
 use std::collections::BTreeMap;
 
 use panpan_contract::binding::BodyForm;
+use panpan_contract::path::Path;
 use serde_json::Value;
 
 use super::reader::Reader;
-use crate::location::Location;
 
 /// Headers that are derived from the member and its content.
 const DERIVED: [&str; 2] = ["content-type", "content-disposition"];
@@ -18,7 +18,7 @@ pub(super) fn fixed<'a>(
     reader: &mut Reader<'a>,
     encoding: &'a Value,
     form: BodyForm,
-    location: &Location<'_>,
+    location: &Path<'_>,
 ) -> BTreeMap<String, String> {
     let location = location.name("headers");
     let mut headers = BTreeMap::new();

@@ -1,10 +1,10 @@
 //! Finds the operations of a document: every method of every path, also behind references.
 
+use panpan_contract::path::Path;
 use serde_json::{Map, Value};
 
 use super::options::Candidate;
 use super::reader::Reader;
-use crate::location::Location;
 use crate::reference::Resolved;
 
 /// The members of a path that are operations, and their methods.
@@ -78,7 +78,7 @@ pub(super) fn operations<'a>(
     reader: &mut Reader<'a>,
     paths: Option<&'a Map<String, Value>>,
 ) -> Vec<DocumentOperation<'a>> {
-    let top = Location::at("/paths");
+    let top = Path::At("/paths");
     let mut all = Vec::new();
     let paths = paths.into_iter().flatten();
     for (path, written) in paths.filter(|(path, _)| !path.starts_with("x-")) {
@@ -99,7 +99,7 @@ fn read<'a>(
     path: &str,
     written: &'a Value,
     found: &Resolved<'a>,
-    location: &Location<'_>,
+    location: &Path<'_>,
     all: &mut Vec<DocumentOperation<'a>>,
 ) {
     let Some(item) = found.value.as_object() else {
@@ -130,7 +130,7 @@ fn read<'a>(
     for (method, operation, pointer) in fixed.chain(extra) {
         if !operation.is_object() {
             let message = "not an operation: write an object; it is not imported";
-            reader.warnings.note(&Location::at(&pointer), message);
+            reader.warnings.note(&Path::At(&pointer), message);
             continue;
         }
         all.push(DocumentOperation {
@@ -145,7 +145,7 @@ fn read<'a>(
     }
 }
 
-fn with_slash(reader: &mut Reader<'_>, path: &str, location: &Location<'_>) -> String {
+fn with_slash(reader: &mut Reader<'_>, path: &str, location: &Path<'_>) -> String {
     if path.starts_with('/') {
         return path.to_owned();
     }
@@ -156,7 +156,7 @@ fn with_slash(reader: &mut Reader<'_>, path: &str, location: &Location<'_>) -> S
     format!("/{path}")
 }
 
-fn note_next_to_reference(reader: &mut Reader<'_>, written: &Value, location: &Location<'_>) {
+fn note_next_to_reference(reader: &mut Reader<'_>, written: &Value, location: &Path<'_>) {
     let members = written.as_object().into_iter().flat_map(Map::keys);
     for member in members.filter(|it| *it != "$ref") {
         let message = "member next to $ref: move it to the target; it is ignored";
@@ -164,7 +164,7 @@ fn note_next_to_reference(reader: &mut Reader<'_>, written: &Value, location: &L
     }
 }
 
-fn note_unknown(reader: &mut Reader<'_>, item: &Map<String, Value>, location: &Location<'_>) {
+fn note_unknown(reader: &mut Reader<'_>, item: &Map<String, Value>, location: &Path<'_>) {
     for member in item.keys() {
         let is_method = METHODS.iter().any(|(name, _)| name == member);
         if !is_method && !SHARED.contains(&member.as_str()) && !member.starts_with("x-") {

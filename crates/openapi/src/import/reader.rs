@@ -1,12 +1,12 @@
 //! The state that all parts of an import share: the document, the warnings and the size budget.
 
+use panpan_contract::path::Path;
 use serde_json::Value;
 
 use super::error::{ImportError, RemoteReference};
 use super::schemas::Definitions;
 use super::warnings::Warnings;
-use crate::location::Location;
-use crate::reference::{self, ReferenceError, Resolved};
+use crate::reference::{ReferenceError, References, Resolved};
 
 /// The largest result of an import, in bytes of texts, names and values. A shared part counts for each
 /// operation that refers to it, so that a small document cannot become a huge contract.
@@ -22,6 +22,7 @@ pub(super) const VALUE_WEIGHT: usize = 8;
 #[derive(Debug)]
 pub(super) struct Reader<'a> {
     pub(super) document: &'a Value,
+    pub(super) references: References<'a>,
     /// Whether schemas are those of OpenAPI 3.0.
     pub(super) is_openapi30: bool,
     pub(super) definitions: Definitions<'a>,
@@ -34,6 +35,7 @@ impl<'a> Reader<'a> {
     pub(super) fn new(document: &'a Value, is_openapi30: bool) -> Self {
         Self {
             document,
+            references: References::new(document),
             is_openapi30,
             definitions: Definitions::default(),
             warnings: Warnings::default(),
@@ -46,10 +48,10 @@ impl<'a> Reader<'a> {
     pub(super) fn resolve(
         &mut self,
         value: &'a Value,
-        location: &Location<'_>,
+        location: &Path<'_>,
         consequence: &str,
     ) -> Option<Resolved<'a>> {
-        let found = reference::resolve(self.document, value);
+        let found = self.references.resolve(value);
         found
             .inspect_err(|error| self.note_unresolved(error, &location.name("$ref"), consequence))
             .ok()
@@ -59,7 +61,7 @@ impl<'a> Reader<'a> {
     pub(super) fn note_unresolved(
         &mut self,
         error: &ReferenceError,
-        location: &Location<'_>,
+        location: &Path<'_>,
         consequence: &str,
     ) {
         match error {

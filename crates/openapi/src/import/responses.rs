@@ -1,11 +1,11 @@
 //! Reads the successful responses of an operation.
 
+use panpan_contract::path::Path;
 use serde_json::{Map, Value, json};
 
 use super::media::{Media, rank, ranked};
 use super::reader::Reader;
 use super::schemas::{anything, is_bytes};
-use crate::location::Location;
 use crate::reference::Resolved;
 
 /// Statuses of responses without a body.
@@ -49,7 +49,7 @@ impl<'a> SuccessResponse<'a> {
 pub(super) fn success<'a>(
     reader: &mut Reader<'a>,
     responses: Option<&'a Map<String, Value>>,
-    location: &Location<'_>,
+    location: &Path<'_>,
 ) -> Success {
     let responses = responses.into_iter().flatten();
     let successes = responses.filter(|(status, _)| is_success(status));
@@ -103,7 +103,7 @@ fn selected<'a>(
     reader: &mut Reader<'a>,
     content: &'a Map<String, Value>,
     is_stream: bool,
-    location: &Location<'_>,
+    location: &Path<'_>,
 ) -> Vec<(String, Value)> {
     let bodies = ranked(reader, Some(content), location);
     let kinds = bodies.iter().map(|(media_type, _)| Media::of(media_type));
@@ -134,7 +134,7 @@ fn output<'a>(
     reader: &mut Reader<'a>,
     media_type: &str,
     media: &'a Value,
-    location: &Location<'_>,
+    location: &Path<'_>,
 ) -> Value {
     let schema = media.get("schema");
     let bytes = || json!({"type": "string", "contentEncoding": "base64"});

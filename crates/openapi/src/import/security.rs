@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 
 use panpan_contract::binding::{ParameterLocation, SchemeKind, SecurityScheme};
+use panpan_contract::path::Path;
 use serde_json::Value;
 
 use super::parameters::identity;
 use super::reader::Reader;
-use crate::location::Location;
 
 /// The size of a scheme without its name and scopes.
 const SCHEME_WEIGHT: usize = 50;
@@ -16,10 +16,10 @@ const SCHEME_WEIGHT: usize = 50;
 pub(super) fn security(
     reader: &mut Reader<'_>,
     operation: &Value,
-    location: &Location<'_>,
+    location: &Path<'_>,
 ) -> Vec<Vec<SecurityScheme>> {
     let document = reader.document;
-    let top = Location::at("");
+    let top = Path::TOP;
     let (written, location) = match operation.get("security") {
         Some(own) => (own, location.name("security")),
         None => (&document["security"], top.name("security")),
@@ -40,7 +40,7 @@ fn scheme(
     reader: &mut Reader<'_>,
     name: &str,
     scopes: &Value,
-    location: &Location<'_>,
+    location: &Path<'_>,
 ) -> SecurityScheme {
     let scopes = scopes.as_array().into_iter().flatten();
     let scopes = scopes.filter_map(Value::as_str).map(str::to_owned);
@@ -54,7 +54,7 @@ fn scheme(
     }
 }
 
-fn scheme_kind(reader: &mut Reader<'_>, name: &str, location: &Location<'_>) -> SchemeKind {
+fn scheme_kind(reader: &mut Reader<'_>, name: &str, location: &Path<'_>) -> SchemeKind {
     let document = reader.document;
     let other = || SchemeKind::Other {
         scheme: name.to_owned(),
@@ -66,7 +66,7 @@ fn scheme_kind(reader: &mut Reader<'_>, name: &str, location: &Location<'_>) -> 
         reader.warnings.note(location, message);
         return other();
     };
-    let schemes = Location::at("/components/securitySchemes");
+    let schemes = Path::At("/components/securitySchemes");
     let at = schemes.name(name);
     let Some(found) = reader.resolve(written, &at, "the scheme is unknown") else {
         return other();

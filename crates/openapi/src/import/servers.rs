@@ -1,10 +1,10 @@
 //! The addresses of the service, with the defaults of their variables.
 
+use panpan_contract::path::Path;
 use serde_json::Value;
 
 use super::paths::DocumentOperation;
 use super::reader::Reader;
-use crate::location::Location;
 
 /// The addresses from the first source that has some: the operation, its path, the document.
 pub(super) fn servers(reader: &mut Reader<'_>, entry: &DocumentOperation<'_>) -> Vec<String> {
@@ -13,7 +13,7 @@ pub(super) fn servers(reader: &mut Reader<'_>, entry: &DocumentOperation<'_>) ->
         (entry.path_item, &entry.path_pointer),
         (reader.document, ""),
     ] {
-        let location = Location::at(pointer);
+        let location = Path::At(pointer);
         let Some(servers) = giver.get("servers").and_then(Value::as_array) else {
             continue;
         };
@@ -29,7 +29,7 @@ pub(super) fn servers(reader: &mut Reader<'_>, entry: &DocumentOperation<'_>) ->
     Vec::new()
 }
 
-fn address(reader: &mut Reader<'_>, server: &Value, location: &Location<'_>) -> Option<String> {
+fn address(reader: &mut Reader<'_>, server: &Value, location: &Path<'_>) -> Option<String> {
     let Some(template) = server.get("url").and_then(Value::as_str) else {
         reader
             .warnings

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::location::Location;
+use panpan_contract::path::Path;
 
 /// The most warnings that are kept; a last warning has the number of others.
 pub const WARNINGS_LIMIT: usize = 1_000;
@@ -26,7 +26,7 @@ pub(super) struct Warnings {
 
 impl Warnings {
     /// Adds a warning, unless it is a duplicate: shared parts of a document are read many times.
-    pub(super) fn note(&mut self, location: &Location<'_>, message: impl Into<String>) {
+    pub(super) fn note(&mut self, location: &Path<'_>, message: impl Into<String>) {
         let warning = Warning {
             pointer: location.pointer(),
             message: message.into(),
@@ -63,7 +63,7 @@ mod tests {
             let mut warnings = Warnings::default();
             for index in 0..count {
                 for _ in 0..2 {
-                    warnings.note(&Location::at("/a").index(index), "odd");
+                    warnings.note(&Path::At("/a").index(index), "odd");
                 }
             }
             warnings.finish()

@@ -7,12 +7,12 @@ use panpan_contract::binding::HttpBinding;
 use panpan_contract::operation::{
     KeyRule, OperationName, OperationSpec, OperationType, Visibility,
 };
+use panpan_contract::path::Path;
 use panpan_failure::catalogue::is_protocol_code;
 use panpan_failure::{Code, ErrorDefinition, Kind};
 
 use super::rename_rules::{Renamed, rules};
 use super::{AssumedEffect, Overlay, OverlayLine};
-use crate::location::Location;
 use crate::pattern::fits;
 
 /// A problem that keeps an overlay from being applied.
@@ -62,7 +62,7 @@ pub fn apply_matching_lines(
         renamed: BTreeMap::new(),
         problems: Vec::new(),
     };
-    let top = Location::at("/operations");
+    let top = Path::At("/operations");
     for (index, line) in overlay.operations.iter().enumerate() {
         run.apply(line, &top.index(index));
     }
@@ -159,14 +159,14 @@ struct OverlayRun {
 }
 
 impl OverlayRun {
-    fn note(&mut self, location: &Location<'_>, message: impl Into<String>) {
+    fn note(&mut self, location: &Path<'_>, message: impl Into<String>) {
         self.problems.push(OverlayProblem {
             pointer: location.pointer(),
             message: message.into(),
         });
     }
 
-    fn apply(&mut self, line: &OverlayLine, location: &Location<'_>) {
+    fn apply(&mut self, line: &OverlayLine, location: &Path<'_>) {
         let selected = self.selected(line);
         if selected.is_empty() {
             return;
@@ -198,7 +198,7 @@ impl OverlayRun {
             .collect()
     }
 
-    fn rename(&mut self, line: &OverlayLine, selected: &[usize], location: &Location<'_>) {
+    fn rename(&mut self, line: &OverlayLine, selected: &[usize], location: &Path<'_>) {
         let location = location.name("rename");
         for (old, new) in &line.rename {
             let location = location.name(old.as_str());
@@ -235,7 +235,7 @@ impl OverlayRun {
         }
     }
 
-    fn declare(&mut self, line: &OverlayLine, selected: &[usize], location: &Location<'_>) {
+    fn declare(&mut self, line: &OverlayLine, selected: &[usize], location: &Path<'_>) {
         let location = location.name("errors");
         for (number, definition) in line.errors.iter().enumerate() {
             let location = location.index(number);
@@ -258,7 +258,7 @@ impl OverlayRun {
         }
     }
 
-    fn set_effects(&mut self, line: &OverlayLine, selected: &[usize], location: &Location<'_>) {
+    fn set_effects(&mut self, line: &OverlayLine, selected: &[usize], location: &Path<'_>) {
         let location = location.name("effects");
         for (code, AssumedEffect(effect)) in &line.effects {
             let mut is_unused = true;
@@ -276,7 +276,7 @@ impl OverlayRun {
         }
     }
 
-    fn set_idempotency(&mut self, line: &OverlayLine, selected: &[usize], location: &Location<'_>) {
+    fn set_idempotency(&mut self, line: &OverlayLine, selected: &[usize], location: &Path<'_>) {
         let Some(idempotency) = &line.idempotency else {
             return;
         };
@@ -295,7 +295,7 @@ impl OverlayRun {
     }
 
     /// Changes the HTTP request of the operations, and how their responses are read.
-    fn set_binding(&mut self, line: &OverlayLine, selected: &[usize], location: &Location<'_>) {
+    fn set_binding(&mut self, line: &OverlayLine, selected: &[usize], location: &Path<'_>) {
         let is_unchanged = line.rules.is_empty()
             && line.idempotency_header.is_none()
             && line.success_bodies.is_none();
@@ -337,7 +337,7 @@ impl OverlayRun {
     }
 
     /// A rule may use only codes that every operation of its line declares, or that are in the catalogue.
-    fn check_codes(&mut self, line: &OverlayLine, location: &Location<'_>) {
+    fn check_codes(&mut self, line: &OverlayLine, location: &Path<'_>) {
         let location = location.name("rules");
         for (number, rule) in line.rules.iter().enumerate() {
             let code = rule.code.as_str();

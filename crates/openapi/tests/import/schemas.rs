@@ -91,3 +91,34 @@ fn references_to_any_part_of_the_document_are_resolved() {
         json!({"$ref": "#/$defs/Problem"})
     );
 }
+
+#[test]
+fn a_schema_behind_an_anchor_is_read_like_one_behind_a_pointer() {
+    for reference in ["#/components/schemas/File", "#file"] {
+        let document = json!({
+            "openapi": "3.1.0", "info": {"title": "t", "version": "1"},
+            "paths": {"/a": {"post": {
+                "operationId": "a",
+                "requestBody": {"content": {"multipart/form-data": {"schema": {
+                    "type": "object",
+                    "required": ["photo"],
+                    "properties": {"photo": {"$ref": reference}},
+                }}}},
+                "responses": {},
+            }}},
+            "components": {"schemas": {"File": {
+                "$anchor": "file", "type": "string", "format": "binary", "readOnly": true,
+            }}},
+        });
+        let import = import(&document, &ImportOptions::new("api")).unwrap();
+        let spec = operation(&import, "api/a");
+        let binding = &spec.extensions.get("x-panpan-http").unwrap();
+        assert_eq!(
+            binding["body"]["encoding"],
+            json!({"photo": {"bytes": true}})
+        );
+        let body = &spec.input_schema["properties"]["body"];
+        assert_eq!(body["properties"]["photo"], json!({"$ref": "#/$defs/File"}));
+        assert_eq!(body.get("required"), None, "{reference}");
+    }
+}

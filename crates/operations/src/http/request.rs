@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
+use panpan_failure::pointer::joined;
 use panpan_failure::{Failure, Violation, codes};
 use panpan_runtime::untyped;
 use panpan_upstream::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
@@ -131,7 +132,7 @@ fn pairs(members: &Map<String, Value>, at: &str, violations: &mut Vec<Violation>
                     query.append_pair(name, &text);
                 }
                 None => violations.push(Violation::value(
-                    format!("{at}/{}", name.replace('~', "~0").replace('/', "~1")),
+                    joined(at, name),
                     "is not a string, number or boolean, or a list of these",
                 )),
             }
@@ -156,8 +157,7 @@ fn headers(members: &Map<String, Value>, violations: &mut Vec<Violation>) -> Hea
                 headers.append(name, value);
             }
             Err(reason) => {
-                let name = name.replace('~', "~0").replace('/', "~1");
-                violations.push(Violation::value(format!("/headers/{name}"), reason));
+                violations.push(Violation::value(joined("/headers", name), reason));
             }
         }
     }

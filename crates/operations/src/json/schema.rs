@@ -5,8 +5,9 @@
 
 use std::collections::{HashMap, HashSet};
 
+use panpan_contract::schema::{Place, Resolver, Same, references, subschemas_at};
 use panpan_runtime::check_once;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::document::{Document, bytes_within};
 use super::problem::Problem;
@@ -55,26 +56,28 @@ pub(super) fn check(document: &Document<'_>, schema: &Value) -> Result<(), Probl
 /// Computes how many subschemas apply to a value and its ancestors.
 struct Walk<'s> {
     root: &'s Value,
-    /// By the address of a schema and the number of levels of the data below.
-    known: HashMap<(*const Value, usize), u64>,
+    resolver: Resolver<'s>,
+    /// By schema and the number of levels of the data below.
+    known: HashMap<(Same<'s>, usize), u64>,
     /// The subschemas that are being computed.
-    open: HashSet<(*const Value, usize)>,
+    open: HashSet<(Same<'s>, usize)>,
 }
 
 impl<'s> Walk<'s> {
     fn over(root: &'s Value) -> Self {
         Self {
             root,
+            resolver: Resolver::new(root),
             known: HashMap::new(),
             open: HashSet::new(),
         }
     }
 
     fn work(&mut self, schema: &'s Value, levels: usize) -> Result<u64, String> {
-        let Value::Object(keywords) = schema else {
+        if !schema.is_object() {
             return Ok(1);
-        };
-        let key = (std::ptr::from_ref(schema), levels);
+        }
+        let key = (Same(schema), levels);
         if let Some(known) = self.known.get(&key) {
             return Ok(*known);
         }
@@ -87,12 +90,10 @@ impl<'s> Walk<'s> {
             );
             return Err(problem);
         }
-        if !std::ptr::eq(schema, self.root) {
-            refuse_bases(keywords)?;
-        }
-        let here = self.here(keywords, levels)?;
+        self.refuse_unsupported(schema)?;
+        let here = self.here(schema, levels)?;
         let below = match levels.checked_sub(1) {
-            Some(below) => self.below(keywords, below)?,
+            Some(below) => self.below(schema, below)?,
             None => 0,
         };
         let work = here.saturating_add(below);
@@ -102,109 +103,53 @@ impl<'s> Walk<'s> {
     }
 
     /// The work of subschemas that apply to the same value.
-    fn here(&mut self, keywords: &'s Map<String, Value>, levels: usize) -> Result<u64, String> {
-        let mut work = 0_u64;
-        for (keyword, value) in keywords {
-            let more = match (keyword.as_str(), value) {
-                ("$ref", Value::String(reference)) => {
-                    let target = self.target(reference)?;
-                    self.work(target, levels)?
-                }
-                ("$dynamicRef" | "$recursiveRef", _) => {
-                    return Err(format!("{keyword} is not supported; use $ref"));
-                }
-                ("allOf" | "anyOf" | "oneOf", Value::Array(parts)) => self.sum(parts, levels)?,
-                ("not" | "if" | "then" | "else", part) => self.work(part, levels)?,
-                ("dependentSchemas" | "dependencies", Value::Object(parts)) => {
-                    self.sum(parts.values(), levels)?
-                }
-                ("enum", Value::Array(options)) => options.len() as u64,
-                _ => 0,
-            };
-            work = work.saturating_add(more);
+    fn here(&mut self, schema: &'s Value, levels: usize) -> Result<u64, String> {
+        let options = schema.get("enum").and_then(Value::as_array);
+        let mut work = options.map_or(0, |options| options.len() as u64);
+        for part in self.resolver.in_place(schema) {
+            work = work.saturating_add(self.work(part, levels)?);
         }
         let reevaluating = ["unevaluatedProperties", "unevaluatedItems"];
-        if reevaluating
-            .iter()
-            .any(|keyword| keywords.contains_key(*keyword))
-        {
+        if reevaluating.iter().any(|it| schema.get(it).is_some()) {
             work = work.saturating_mul(UNEVALUATED_WEIGHT);
         }
         Ok(work.saturating_add(1))
     }
 
     /// The work of subschemas that apply to nested values. A value is only one of several members or items.
-    fn below(&mut self, keywords: &'s Map<String, Value>, levels: usize) -> Result<u64, String> {
-        let (mut members, mut items, mut others) = (0_u64, 0_u64, 0_u64);
-        for (keyword, value) in keywords {
-            match (keyword.as_str(), value) {
-                ("properties", Value::Object(parts)) => {
-                    members = members.max(self.max(parts.values(), levels)?);
-                }
-                ("additionalProperties" | "unevaluatedProperties", part) => {
-                    members = members.max(self.work(part, levels)?);
-                }
-                ("prefixItems" | "items", Value::Array(parts)) => {
-                    items = items.max(self.max(parts, levels)?);
-                }
-                ("items" | "additionalItems" | "unevaluatedItems", part) => {
-                    items = items.max(self.work(part, levels)?);
-                }
-                ("patternProperties", Value::Object(parts)) => {
-                    others = others.saturating_add(self.sum(parts.values(), levels)?);
-                }
-                ("contains" | "propertyNames", part) => {
-                    others = others.saturating_add(self.work(part, levels)?);
-                }
-                _ => {}
+    fn below(&mut self, schema: &'s Value, levels: usize) -> Result<u64, String> {
+        let is_below = |place| !matches!(place, Place::Same | Place::Nowhere);
+        let (mut most, mut others) = (0_u64, 0_u64);
+        for inner in subschemas_at(schema, is_below) {
+            let work = self.work(inner.schema, levels)?;
+            match inner.place {
+                Place::Part => others = others.saturating_add(work),
+                _ => most = most.max(work),
             }
         }
-        Ok(members.max(items).saturating_add(others))
+        Ok(most.saturating_add(others))
     }
 
-    fn sum(
-        &mut self,
-        parts: impl IntoIterator<Item = &'s Value>,
-        levels: usize,
-    ) -> Result<u64, String> {
-        let mut parts = parts.into_iter();
-        parts.try_fold(0_u64, |sum, part| {
-            Ok(sum.saturating_add(self.work(part, levels)?))
-        })
-    }
-
-    fn max(
-        &mut self,
-        parts: impl IntoIterator<Item = &'s Value>,
-        levels: usize,
-    ) -> Result<u64, String> {
-        let mut parts = parts.into_iter();
-        parts.try_fold(0_u64, |most, part| Ok(most.max(self.work(part, levels)?)))
-    }
-
-    fn target(&self, reference: &str) -> Result<&'s Value, String> {
-        let fragment = reference.strip_prefix('#');
-        let plain = |pointer: &&str| {
-            (pointer.is_empty() || pointer.starts_with('/')) && !pointer.contains('%')
-        };
-        let pointer = fragment.filter(plain);
-        let Some(pointer) = pointer else {
-            return Err(format!(
-                "the reference {reference} is not supported; use a plain pointer such as #/$defs/name"
-            ));
-        };
-        let found = self.root.pointer(pointer);
-        found.ok_or_else(|| format!("the reference {reference} has no target"))
-    }
-}
-
-/// Below another base URI, the same reference has another target.
-fn refuse_bases(keywords: &Map<String, Value>) -> Result<(), String> {
-    let base = ["$id", "id"]
-        .into_iter()
-        .find(|keyword| keywords.get(*keyword).is_some_and(Value::is_string));
-    match base {
-        Some(keyword) => Err(format!("only the top of a schema may have {keyword}")),
-        None => Ok(()),
+    fn refuse_unsupported(&self, schema: &Value) -> Result<(), String> {
+        // Below another base URI, the same reference has another target.
+        let is_base = |keyword: &&str| schema.get(keyword).is_some_and(Value::is_string);
+        let base = ["$id", "id"].into_iter().find(is_base);
+        if let Some(keyword) = base.filter(|_| !std::ptr::eq(schema, self.root)) {
+            return Err(format!("only the top of a schema may have {keyword}"));
+        }
+        for (keyword, reference) in references(schema) {
+            if keyword != "$ref" {
+                return Err(format!("{keyword} is not supported; use $ref"));
+            }
+            if !reference.starts_with('#') {
+                return Err(format!(
+                    "the reference {reference} is not supported; use a pointer such as #/$defs/name"
+                ));
+            }
+            if self.resolver.find(schema, reference).is_none() {
+                return Err(format!("the reference {reference} has no target"));
+            }
+        }
+        Ok(())
     }
 }

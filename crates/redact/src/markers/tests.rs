@@ -41,8 +41,11 @@ fn markers_are_found_through_every_keyword() {
         json!({"patternProperties": {"^a$": {"patternProperties": {"b": secret}}}}),
         json!({"allOf": [{"anyOf": [{"oneOf": [{"properties": {"a": {"properties": {"b": secret}}}}]}]}]}),
         json!({"if": {}, "then": {"properties": {"a": {"else": {"properties": {"b": secret}}}}}}),
+        json!({"dependencies": {"a": {"properties": {"a": {"properties": {"b": secret}}}}}}),
         json!({"properties": {"a": {"$ref": "#/$defs/x~1y%20z"}},
             "$defs": {"x/y z": {"properties": {"b": secret}}}}),
+        json!({"properties": {"a": {"$ref": "#x"}},
+            "$defs": {"y": {"$anchor": "x", "properties": {"b": secret}}}}),
     ];
     for schema in schemas {
         check(
@@ -98,11 +101,15 @@ fn a_schema_without_markers_is_empty() {
 }
 
 #[test]
-fn a_schema_too_deep_to_read_marks_everything_below_the_limit() {
-    let mut schema = json!({});
-    for _ in 0..=DEPTH_LIMIT {
-        schema = json!({"items": schema});
+fn a_value_too_deep_to_be_visited_is_marked() {
+    let schema =
+        json!({"items": {"$ref": "#"}, "contains": {"properties": {"a": {"writeOnly": true}}}});
+    let nested = |levels| (0..levels).fold(json!(1), |inner, _| json!([inner]));
+    let mut marked = Vec::new();
+    for levels in [DEPTH_LIMIT - 1, DEPTH_LIMIT] {
+        let value = nested(levels);
+        Markers::from_schema(&schema)
+            .visit(&value, &mut |value| marked.push((levels, value.clone())));
     }
-    assert!(!Markers::from_schema(&schema).is_empty());
-    assert!(Markers::from_schema(&schema["items"]["items"]).is_empty());
+    assert_eq!(marked, [(DEPTH_LIMIT, json!(1))]);
 }

@@ -1,10 +1,10 @@
 //! Members of an input that belong one level deeper, such as members of a request body that a caller wrote next
 //! to `body`.
 
+use panpan_contract::schema::Resolver;
 use panpan_failure::Violation;
 use serde_json::Value;
 
-use super::cost::target;
 use super::violations::NO_SUCH_MEMBER;
 
 /// The prefix of the expected value of a misplaced member; the name of its parent follows.
@@ -29,17 +29,19 @@ pub(super) fn name_parents(schema: &Value, violations: &mut [Violation]) {
 
 fn only_parent<'s>(name: &str, schema: &'s Value) -> Option<&'s str> {
     let members = schema.get("properties")?.as_object()?;
+    let resolver = Resolver::new(schema);
     let mut parents = members
         .iter()
-        .filter(|(_, inner)| has_member(inner, name, schema));
+        .filter(|(_, inner)| has_member(inner, name, &resolver));
     let (parent, _) = parents.next()?;
     parents.next().is_none().then_some(parent)
 }
 
-fn has_member<'s>(mut inner: &'s Value, name: &str, root: &'s Value) -> bool {
+fn has_member<'s>(mut inner: &'s Value, name: &str, resolver: &Resolver<'s>) -> bool {
     for _ in 0..REFERENCES_LIMIT {
-        match inner.get("$ref").and_then(|it| target(it, root)) {
-            Some(referenced) => inner = referenced,
+        let reference = inner.get("$ref").and_then(Value::as_str);
+        match reference.and_then(|it| resolver.find(inner, it)) {
+            Some((referenced, _)) => inner = referenced,
             None => break,
         }
     }
@@ -55,10 +57,10 @@ mod tests {
 
     #[test]
     fn a_member_with_one_possible_parent_is_directed_there() {
-        let order = json!({"properties": {"item": {}, "id": {}}});
+        let order = json!({"$anchor": "order", "properties": {"item": {}, "id": {}}});
         let schema = json!({
             "properties": {
-                "body": {"$ref": "#/$defs/Order"},
+                "body": {"$ref": "#order"},
                 "options": {"properties": {"id": {}}},
                 "limit": {"type": "integer"},
             },

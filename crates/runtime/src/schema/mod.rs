@@ -16,6 +16,7 @@ use std::fmt;
 use std::sync::Mutex;
 
 use jsonschema::{PatternOptions, ValidationError, ValidationOptions, Validator};
+use panpan_contract::schema::is_within;
 use panpan_failure::Violation;
 use serde_json::Value;
 
@@ -163,25 +164,6 @@ fn too_large() -> Checked {
         violations: vec![violation],
         more: true,
     }
-}
-
-/// Whether a value contains at most this many values, itself included.
-fn is_within(value: &Value, limit: usize) -> bool {
-    let (mut open, mut seen) = (vec![value], 1);
-    while let Some(next) = open.pop() {
-        let before = open.len();
-        let rest = limit + 1 - seen;
-        match next {
-            Value::Array(items) => open.extend(items.iter().take(rest)),
-            Value::Object(members) => open.extend(members.values().take(rest)),
-            _ => {}
-        }
-        seen += open.len() - before;
-        if seen > limit {
-            return false;
-        }
-    }
-    true
 }
 
 impl fmt::Debug for Schema {

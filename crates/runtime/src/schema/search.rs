@@ -8,11 +8,11 @@ use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use jsonschema::{Registry, Validator};
+use panpan_contract::schema::Resolver;
 use panpan_failure::Violation;
 use panpan_failure::pointer::joined;
 use serde_json::{Map, Value};
 
-use super::cost::{local_pointer, target};
 use super::violations::{NOTHING_ALLOWED, violations_within};
 use super::{Checked, VIOLATIONS_LIMIT, options};
 
@@ -88,6 +88,7 @@ struct Pair<'a> {
 pub(super) fn search(schema: &Value, value: &Value, parts: &mut Parts) -> Checked {
     let mut search = Search {
         root: schema,
+        resolver: Resolver::new(schema),
         registry: OnceCell::new(),
         is_old: is_old(schema),
         parts: parts.with_room(),
@@ -114,6 +115,7 @@ pub(super) fn search(schema: &Value, value: &Value, parts: &mut Parts) -> Checke
 
 struct Search<'a, 'p> {
     root: &'a Value,
+    resolver: Resolver<'a>,
     /// The registry for compiling parts; `None` if the schema has unresolvable references.
     registry: OnceCell<Option<Registry<'a>>>,
     /// Whether the schema is of a draft that ignores the siblings of a reference.
@@ -153,13 +155,11 @@ impl<'a> Search<'a, '_> {
             }
             _ => return,
         };
-        if let Some(reference) = keywords.get("$ref") {
-            if let (Some(pointer), Some(schema)) =
-                (local_pointer(reference), target(reference, self.root))
-            {
+        if let Some(Value::String(reference)) = keywords.get("$ref") {
+            if let Some((schema, pointer)) = self.resolver.find(pair.schema, reference) {
                 self.open.push_back(Pair {
                     schema,
-                    schema_pointer: pointer,
+                    schema_pointer: pointer.into_owned(),
                     value: pair.value,
                     pointer: pair.pointer.clone(),
                 });

@@ -227,26 +227,29 @@ fn a_violation_of_several_equal_subschemas_is_reported_once() {
 #[test]
 fn a_schema_with_too_many_applied_subschemas_is_refused() {
     // Each part refers to the one before twice.
-    let doubling = |parts: usize, keyword: &str| {
+    let doubling = |parts: usize, keyword: &str, prefix: &str| {
         let part = |number: usize| match number.checked_sub(1) {
             Some(before) => {
-                let before = json!({"$ref": format!("#/$defs/d{before}")});
-                json!({keyword: [before, before]})
+                let before = json!({"$ref": format!("{prefix}{before}")});
+                json!({keyword: [before, before], "$anchor": format!("a{number}")})
             }
-            None => json!({"type": "string"}),
+            None => json!({"type": "string", "$anchor": "a0"}),
         };
         let parts_of = (0..=parts).map(|number| (format!("d{number}"), part(number)));
         let defs: serde_json::Map<_, _> = parts_of.collect();
-        json!({"$ref": format!("#/$defs/d{parts}"), "unevaluatedProperties": false, "$defs": defs})
+        json!({"$ref": format!("{prefix}{parts}"), "unevaluatedProperties": false, "$defs": defs})
     };
     for keyword in ["allOf", "anyOf", "oneOf"] {
-        assert!(Schema::compile(&doubling(8, keyword)).is_ok(), "{keyword}");
-        for parts in [14, 25, 400] {
-            let refused = Schema::compile(&doubling(parts, keyword)).unwrap_err();
-            assert!(
-                refused.contains("one value"),
-                "{keyword} {parts}: {refused}"
-            );
+        for prefix in ["#/$defs/d", "#a"] {
+            let compiled = |parts| Schema::compile(&doubling(parts, keyword, prefix));
+            assert!(compiled(8).is_ok(), "{keyword} {prefix}");
+            for parts in [14, 25, 400] {
+                let refused = compiled(parts).unwrap_err();
+                assert!(
+                    refused.contains("one value"),
+                    "{keyword} {parts}: {refused}"
+                );
+            }
         }
     }
     let forms = (0..APPLIED_SUBSCHEMAS_LIMIT).map(|number| json!({"const": number}));
@@ -308,11 +311,12 @@ fn the_search_finds_the_violations_that_the_library_lists() {
             "map": {"additionalProperties": {"type": "string"}},
             "one": {"oneOf": [{"type": "string"}, {"type": "integer"}, {"const": 7}]},
             "either": {"not": {"type": "null"}, "$ref": "#/$defs/short"},
+            "named": {"$ref": "#short"},
             "none": false,
         },
         "patternProperties": {"^x-": {"type": "boolean"}},
         "dependentSchemas": {"map": {"required": ["id", "one"]}},
-        "$defs": {"short": {"maxLength": 2}},
+        "$defs": {"short": {"maxLength": 2, "$anchor": "short"}},
     });
     let compiled = Schema::compile(&schema).unwrap();
     for value in [
@@ -324,6 +328,7 @@ fn the_search_finds_the_violations_that_the_library_lists() {
         json!({"id": 1, "one": true}),
         json!({"id": 1, "one": 7}),
         json!({"id": 1, "either": null}),
+        json!({"id": 1, "named": "long"}),
         json!({"id": 1, "either": "long", "none": 1}),
     ] {
         let pointers = |checked: Checked| {

@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 
+use panpan_contract::schema::Resolver;
 use serde_json::{Map, Value};
 
 /// The longest chain of references that is followed.
@@ -20,37 +21,36 @@ const ANNOTATIONS: [&str; 8] = [
     "examples",
 ];
 
-/// The schema with its root reference resolved. A schema with constraints beside the reference, or
-/// with a reference to anything but its own definitions, is returned unchanged.
-pub(super) fn resolved(schema: &Map<String, Value>) -> Cow<'_, Map<String, Value>> {
-    let Some(target) = target(schema) else {
-        return Cow::Borrowed(schema);
+/// The members of a schema with its root reference resolved. A schema with constraints beside the
+/// reference, or with a reference to a schema that has an identifier of its own, is unchanged.
+pub(super) fn resolved(schema: &Value) -> Option<Cow<'_, Map<String, Value>>> {
+    let members = schema.as_object()?;
+    let Some(mut resolved) = target(schema).cloned() else {
+        return Some(Cow::Borrowed(members));
     };
-    let mut resolved = target.clone();
-    for (name, value) in schema.iter().filter(|(name, _)| *name != "$ref") {
-        resolved.insert(name.clone(), value.clone());
-    }
-    Cow::Owned(resolved)
+    resolved.remove("$anchor");
+    resolved.remove("$dynamicAnchor");
+    let own = members.iter().filter(|(name, _)| *name != "$ref");
+    resolved.extend(own.map(|(name, value)| (name.clone(), value.clone())));
+    Some(Cow::Owned(resolved))
 }
 
 /// The definition at the end of the chain of references.
-fn target(schema: &Map<String, Value>) -> Option<&Map<String, Value>> {
-    let mut found = schema;
+fn target(schema: &Value) -> Option<&Map<String, Value>> {
+    let resolver = Resolver::new(schema);
+    let mut members = schema.as_object()?;
+    let mut reference = members.get("$ref")?;
     for _ in 0..REFERENCES_LIMIT {
-        let Some(reference) = found.get("$ref") else {
-            return (!std::ptr::eq(found, schema)).then_some(found);
-        };
         let is_annotation = |name: &String| name == "$ref" || ANNOTATIONS.contains(&name.as_str());
-        if !found.keys().all(is_annotation) {
+        if !members.keys().all(is_annotation) {
             return None;
         }
-        let mut steps = reference.as_str()?.strip_prefix("#/")?.split('/');
-        let (table, name) = (steps.next()?, steps.next()?);
-        if steps.next().is_some() || !matches!(table, "$defs" | "definitions") {
-            return None;
+        let local = reference.as_str().filter(|it| it.starts_with('#'))?;
+        members = resolver.find(schema, local)?.0.as_object()?;
+        match members.get("$ref") {
+            Some(next) => reference = next,
+            None => return Some(members).filter(|it| !it.contains_key("$id")),
         }
-        let name = name.replace("~1", "/").replace("~0", "~");
-        found = schema.get(table)?.get(&name)?.as_object()?;
     }
     None
 }
@@ -70,6 +70,14 @@ mod tests {
                 Some(json!({"type": "object", "title": "B", "$defs": {"a/b": object}})),
             ),
             (
+                json!({"$ref": "#p", "$defs": {"a": {"type": "object", "$anchor": "p"}}}),
+                Some(json!({"type": "object", "$defs": {"a": {"type": "object", "$anchor": "p"}}})),
+            ),
+            (
+                json!({"$ref": "#/$defs/a", "$defs": {"a": {"type": "object", "$id": "urn:a"}}}),
+                None,
+            ),
+            (
                 json!({"$ref": "#/$defs/a", "$defs": {"a": object}, "required": ["x"]}),
                 None,
             ),
@@ -87,7 +95,7 @@ mod tests {
             (object, None),
         ] {
             let expected = expected.unwrap_or_else(|| schema.clone());
-            let found = resolved(schema.as_object().unwrap());
+            let found = resolved(&schema).unwrap();
             assert_eq!(Value::Object(found.into_owned()), expected, "{schema}");
         }
     }

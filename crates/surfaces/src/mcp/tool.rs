@@ -91,7 +91,7 @@ fn output_schema(schema: &Value) -> Option<Arc<Map<String, Value>>> {
     if output::is_content(schema) {
         return output::structured_schema(schema).cloned().map(Arc::new);
     }
-    let members = schema_root::resolved(schema.as_object()?);
+    let members = schema_root::resolved(schema)?;
     let is_object = members.get("type").and_then(Value::as_str) == Some("object");
     is_object.then(|| Arc::new(members.into_owned()))
 }
@@ -107,9 +107,8 @@ fn requested_name(spec: &OperationSpec) -> Option<String> {
 /// The schema as that of an object, which clients require; `None` if it describes anything else.
 fn object_schema(schema: &Value) -> Option<Map<String, Value>> {
     let mut members = match schema {
-        Value::Object(members) => schema_root::resolved(members).into_owned(),
         Value::Bool(true) => Map::new(),
-        _ => return None,
+        schema => schema_root::resolved(schema)?.into_owned(),
     };
     match members.get("type") {
         None => {

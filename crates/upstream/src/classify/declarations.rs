@@ -4,6 +4,7 @@
 
 use panpan_contract::binding::{HttpBinding, Parameter};
 use panpan_contract::operation::OperationSpec;
+use panpan_contract::schema::{Resolver, references};
 use panpan_failure::classify::{InputMembers, Statements, declared_statements};
 use panpan_failure::dialect::{declares_flags, declares_flags_of};
 use panpan_failure::pointer::joined;
@@ -298,6 +299,7 @@ fn accepts_code_member(schema: &Value) -> bool {
         "propertyNames",
         "unevaluatedProperties",
     ];
+    let resolver = Resolver::new(schema);
     let mut open = vec![schema];
     for _ in 0..SCHEMAS_LIMIT {
         let Some(next) = open.pop() else {
@@ -307,20 +309,10 @@ fn accepts_code_member(schema: &Value) -> bool {
         if next.pointer("/properties/code").is_some() || RESTRICTING.iter().any(restricts) {
             return false;
         }
-        let referred = next.get("$ref").and_then(Value::as_str);
-        match referred.map(|it| it.strip_prefix('#').and_then(|it| schema.pointer(it))) {
-            None => {}
-            Some(Some(found)) => open.push(found),
-            Some(None) => return false,
+        if !references(next).all(|(_, reference)| resolver.find(next, reference).is_some()) {
+            return false;
         }
-        for keyword in ["allOf", "anyOf", "oneOf"] {
-            open.extend(
-                next.get(keyword)
-                    .and_then(Value::as_array)
-                    .into_iter()
-                    .flatten(),
-            );
-        }
+        open.extend(resolver.in_place(next));
     }
     false
 }
@@ -471,6 +463,10 @@ mod tests {
             (
                 json!({"$ref": "#/$defs/E", "$defs": {"E": {"additionalProperties": false}}}),
                 false,
+            ),
+            (
+                json!({"$ref": "#e", "$defs": {"E": {"$anchor": "e"}}}),
+                true,
             ),
             (json!({"oneOf": [{"maxProperties": 1}]}), false),
             (json!({"$ref": "#/$defs/Other"}), false),

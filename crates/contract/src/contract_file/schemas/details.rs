@@ -7,9 +7,9 @@
 use serde_json::Value;
 
 use super::references::Root;
-use crate::contract_file::path::Path;
 use crate::contract_file::problem::Problems;
 use crate::contract_file::rule;
+use crate::path::Path;
 
 /// The most references that are followed; the schema after more is not checked. Cycles are reported
 /// elsewhere.
@@ -39,8 +39,8 @@ fn resolved<'a>(root: &Root<'a>) -> Option<&'a Value> {
     None
 }
 
-/// Whether the type or the enum excludes objects. Unknown types are reported elsewhere.
-fn excludes_objects(schema: &Value) -> bool {
+/// Whether the type or the enum of a schema excludes objects. An unknown type does not.
+pub fn excludes_objects(schema: &Value) -> bool {
     let is_other = |name: &Value| name.as_str().is_some_and(|it| OTHER_TYPES.contains(&it));
     let by_type = match &schema["type"] {
         Value::Array(names) => !names.is_empty() && names.iter().all(is_other),

@@ -8,8 +8,9 @@ use jsonschema::{Draft, ValidationError};
 use serde_json::{Value, json};
 
 use super::rule;
-use crate::contract_file::path::Path;
 use crate::contract_file::problem::Problems;
+use crate::path::Path;
+use crate::schema::is_within;
 use panpan_failure::read::type_name;
 
 /// The largest schema, in values, for which all errors are reported; for a larger one, only the
@@ -44,7 +45,7 @@ pub(super) fn check(schema: &Value, is_shared: bool, path: &Path<'_>, problems: 
     let top = path.pointer();
     for (pointer, message) in noted {
         let pointer = format!("{top}{pointer}");
-        problems.note(&Path::at(&pointer), rule::SCHEMA_INVALID, message);
+        problems.note(&Path::At(&pointer), rule::SCHEMA_INVALID, message);
     }
 }
 
@@ -77,28 +78,11 @@ fn validator(draft: Draft) -> Option<MetaValidator<'static>> {
 }
 
 fn errors<'a>(validator: &'a MetaValidator<'_>, schema: &'a Value) -> Vec<ValidationError<'a>> {
-    if is_small(schema) {
+    if is_within(schema, ALL_ERRORS_LIMIT) {
         validator.iter_errors(schema).collect()
     } else {
         validator.validate(schema).err().into_iter().collect()
     }
-}
-
-fn is_small(schema: &Value) -> bool {
-    let mut open = vec![schema];
-    let mut seen = 0;
-    while let Some(value) = open.pop() {
-        seen += 1;
-        match value {
-            Value::Array(items) => open.extend(items),
-            Value::Object(members) => open.extend(members.values()),
-            _ => {}
-        }
-        if seen + open.len() > ALL_ERRORS_LIMIT {
-            return false;
-        }
-    }
-    true
 }
 
 fn message(error: &ValidationError<'_>) -> String {

@@ -7,20 +7,19 @@
 mod cycles;
 mod details;
 mod draft;
-mod keywords;
 mod references;
 
 use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use super::path::Path;
 use super::problem::Problems;
 use super::semantics::operations;
 use super::{messages, rule};
+use crate::path::Path;
+use crate::schema::{Place, each, is_schema, references, subschemas, subschemas_at};
 use cycles::Graph;
-pub use keywords::each_mut;
-use keywords::{each, subschemas};
+pub use details::excludes_objects;
 use references::Root;
 pub(super) use references::self_contained;
 
@@ -34,9 +33,6 @@ pub fn is_usable_pattern(pattern: &str) -> bool {
 
 /// The most definitions that are searched for a similar name, and the most searches.
 const SUGGESTIONS_LIMIT: usize = 1_000;
-
-/// The keywords that refer to another schema.
-const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 
 /// Reports every problem of the schemas in the document.
 pub(super) fn check(document: &Value, problems: &mut Problems<'_>) {
@@ -70,7 +66,7 @@ pub(super) fn check(document: &Value, problems: &mut Problems<'_>) {
 fn roots<'a>(document: &'a Value, shared: &'a Map<String, Value>) -> Vec<(Root<'a>, String)> {
     let mut roots = Vec::new();
     for (name, schema) in shared.iter().filter(|(_, schema)| is_schema(schema)) {
-        let pointer = Path::at("/$defs").name(name).pointer();
+        let pointer = Path::At("/$defs").name(name).pointer();
         roots.push((Root::shared(schema, shared), pointer));
     }
     for (index, operation) in operations(document) {
@@ -93,9 +89,18 @@ fn roots<'a>(document: &'a Value, shared: &'a Map<String, Value>) -> Vec<(Root<'
     roots
 }
 
-/// Whether a value can be a schema.
-fn is_schema(value: &Value) -> bool {
-    value.is_object() || value.is_boolean()
+/// Visits a schema and every schema inside it, with their paths. Recursion is bounded by the nesting
+/// limit of the document.
+fn visit_at<'a>(schema: &'a Value, path: &Path<'_>, visit: &mut dyn FnMut(&'a Value, &Path<'_>)) {
+    visit(schema, path);
+    for inner in subschemas(schema) {
+        let keyword = path.name(inner.keyword);
+        let path = match inner.step {
+            Some(step) => Path::Down(&keyword, step),
+            None => keyword,
+        };
+        visit_at(inner.schema, &path, visit);
+    }
 }
 
 struct Checker<'a, 'p, 'l> {
@@ -110,17 +115,19 @@ struct Checker<'a, 'p, 'l> {
 
 impl<'a> Checker<'a, '_, '_> {
     fn check_root(&mut self, root: &Root<'a>, pointer: &str) {
-        let path = Path::at(pointer);
-        if root.is_shared {
+        let path = Path::At(pointer);
+        if root.is_shared() {
             self.check_definition_name(&path);
         } else {
             self.check_shadows(root, &path);
         }
-        draft::check(root.schema, root.is_shared, &path, self.problems);
+        draft::check(root.schema, root.is_shared(), &path, self.problems);
         if root.is_details {
             details::check(root, &path, self.problems);
         }
-        self.visit(root.schema, root, &path);
+        visit_at(root.schema, &path, &mut |schema, path| {
+            self.check(schema, root, path)
+        });
     }
 
     fn check_definition_name(&mut self, path: &Path<'_>) {
@@ -149,13 +156,9 @@ impl<'a> Checker<'a, '_, '_> {
         }
     }
 
-    /// Checks a schema and every schema inside it. Recursion is bounded by the nesting limit of the
-    /// document.
-    fn visit(&mut self, schema: &'a Value, root: &Root<'a>, path: &Path<'_>) {
-        for keyword in REFERENCES {
-            if let Some(reference) = schema.get(keyword).and_then(Value::as_str) {
-                self.check_reference(schema, reference, root, &path.name(keyword));
-            }
+    fn check(&mut self, schema: &'a Value, root: &Root<'a>, path: &Path<'_>) {
+        for (keyword, reference) in references(schema) {
+            self.check_reference(schema, reference, root, &path.name(keyword));
         }
         self.check_identity(schema, root, path);
         if let Some(pattern) = schema.get("pattern").and_then(Value::as_str) {
@@ -166,15 +169,8 @@ impl<'a> Checker<'a, '_, '_> {
             let path = path.name("patternProperties");
             self.check_pattern(pattern, &path.name(pattern));
         }
-        for inner in subschemas(schema) {
-            if inner.is_in_place {
-                self.graph.connect(schema, inner.schema);
-            }
-            let keyword = path.name(inner.keyword);
-            match inner.step {
-                Some(step) => self.visit(inner.schema, root, &keyword.down(step)),
-                None => self.visit(inner.schema, root, &keyword),
-            }
+        for inner in subschemas_at(schema, |place| place == Place::Same) {
+            self.graph.connect(schema, inner.schema);
         }
     }
 
@@ -225,7 +221,7 @@ impl<'a> Checker<'a, '_, '_> {
         let identifier = draft::identifier(root.schema);
         let stated = |keyword: &str| schema.get(keyword).and_then(Value::as_str);
         let is_top = std::ptr::eq(schema, root.schema);
-        if is_top && !root.is_shared {
+        if is_top && !root.is_shared() {
             if stated(identifier).is_some_and(|it| !draft::is_identifier(it)) {
                 let message = "not a URI; write one such as urn:example:input, or leave it out";
                 let path = path.name(identifier);
@@ -235,7 +231,7 @@ impl<'a> Checker<'a, '_, '_> {
         }
         let draft = ["$schema"].into_iter().filter(|_| !is_top);
         let anchors = ["$anchor", "$dynamicAnchor"].into_iter();
-        let anchors = anchors.filter(|_| root.is_shared);
+        let anchors = anchors.filter(|_| root.is_shared());
         for keyword in draft.chain(anchors).chain([identifier]) {
             if stated(keyword).is_some() {
                 let message = format!(

@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 
+use panpan_contract::path::Path;
 use serde_json::{Map, Value};
 
 use super::cycles;
-use crate::import::names::{self, UniqueNames};
+use crate::import::names;
 use crate::import::reader::Reader;
-use crate::location::Location;
-use crate::reference::{self, ReferenceError};
+use crate::reference::ReferenceError;
+use crate::unique_names::UniqueNames;
 
 /// The shared definitions so far.
 #[derive(Debug, Default)]
@@ -24,7 +25,6 @@ pub(in crate::import) struct Definitions<'a> {
     pub(super) current: Option<String>,
     /// The known regular expressions, and whether each can be used.
     pub(super) patterns: HashMap<String, bool>,
-    anchors: Option<HashMap<&'a str, (&'a Value, String)>>,
 }
 
 impl<'a> Reader<'a> {
@@ -32,7 +32,7 @@ impl<'a> Reader<'a> {
     pub(in crate::import) fn take_definitions(&mut self) -> Map<String, Value> {
         while let Some((name, pointer, schema)) = self.definitions.waiting.pop() {
             self.definitions.current = Some(name.clone());
-            let written = self.normalised(schema, &Location::at(&pointer), 0);
+            let written = self.normalised(schema, &Path::At(&pointer), 0);
             self.definitions.written.insert(name, written);
         }
         let mut written = std::mem::take(&mut self.definitions.written);
@@ -46,13 +46,13 @@ impl<'a> Reader<'a> {
             let pointer = locations.get(name.as_str()).copied().unwrap_or_default();
             let message = "the schema refers to itself outside of properties and items: remove the cycle; \
                             the reference that closes it is ignored";
-            self.warnings.note(&Location::at(pointer), message);
+            self.warnings.note(&Path::At(pointer), message);
         }
         written
     }
 
     /// The reference of a schema to itself, as drafts before 2020-12 write it.
-    pub(super) fn self_reference(&mut self, location: &Location<'_>) -> Option<Value> {
+    pub(super) fn self_reference(&mut self, location: &Path<'_>) -> Option<Value> {
         let own = self.definitions.current.as_ref();
         let own = own.map(|name| reference_to(name).into());
         if own.is_none() {
@@ -67,12 +67,9 @@ impl<'a> Reader<'a> {
     pub(super) fn definition_reference(
         &mut self,
         reference: &'a str,
-        location: &Location<'_>,
+        location: &Path<'_>,
     ) -> Option<String> {
-        let found = match reference::target(self.document, reference) {
-            Err(ReferenceError::NotFound(_)) => self
-                .anchored(reference)
-                .ok_or_else(|| ReferenceError::NotFound(reference.to_owned())),
+        let found = match self.references.target(reference) {
             Ok((_, pointer)) if pointer.is_empty() => {
                 Err(ReferenceError::NotFound(reference.to_owned()))
             }
@@ -88,20 +85,15 @@ impl<'a> Reader<'a> {
         if let Some(name) = self.definitions.names.get(&pointer) {
             return Some(reference_to(name));
         }
-        let name = self.definitions.unique.assign(names::definition(&pointer));
+        let name = self
+            .definitions
+            .unique
+            .assign(names::definition(&pointer), '_');
         let named = (name.clone(), pointer.clone(), schema);
         self.definitions.waiting.push(named);
         let reference = reference_to(&name);
         self.definitions.names.insert(pointer, name);
         Some(reference)
-    }
-
-    fn anchored(&mut self, reference: &str) -> Option<(&'a Value, String)> {
-        let anchor = reference.strip_prefix('#').filter(|it| !it.is_empty())?;
-        let document = self.document;
-        let anchors = &mut self.definitions.anchors;
-        let anchors = anchors.get_or_insert_with(|| reference::anchors(document));
-        anchors.get(anchor).cloned()
     }
 }
 

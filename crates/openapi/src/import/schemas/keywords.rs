@@ -1,6 +1,7 @@
 //! The kind of value of each JSON Schema 2020-12 keyword. A keyword with an invalid value is reported and
 //! ignored, so that the rest of the schema stays usable.
 
+use panpan_contract::schema::{self, Form};
 use serde_json::{Number, Value};
 
 /// The kind of value of a keyword.
@@ -46,19 +47,6 @@ impl KeywordKind {
     /// The kind of value of a keyword.
     pub(super) fn of(keyword: &str) -> Self {
         match keyword {
-            "additionalProperties"
-            | "contains"
-            | "contentSchema"
-            | "else"
-            | "if"
-            | "items"
-            | "not"
-            | "propertyNames"
-            | "then"
-            | "unevaluatedItems"
-            | "unevaluatedProperties" => KeywordKind::Schema,
-            "allOf" | "anyOf" | "oneOf" | "prefixItems" => KeywordKind::Schemas,
-            "properties" | "dependentSchemas" => KeywordKind::Named,
             "patternProperties" => KeywordKind::ByPattern,
             "pattern" => KeywordKind::Pattern,
             "$comment" | "contentEncoding" | "contentMediaType" | "description" | "format"
@@ -77,7 +65,12 @@ impl KeywordKind {
                 KeywordKind::Identity
             }
             "$defs" | "definitions" => KeywordKind::Definitions,
-            _ => KeywordKind::Anything,
+            _ => match schema::keyword(keyword) {
+                Some((Form::One, _)) => KeywordKind::Schema,
+                Some((Form::Several, _)) => KeywordKind::Schemas,
+                Some((Form::Named, _)) => KeywordKind::Named,
+                None => KeywordKind::Anything,
+            },
         }
     }
 

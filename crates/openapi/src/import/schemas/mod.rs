@@ -9,11 +9,10 @@ mod keywords;
 mod openapi30;
 
 use panpan_contract::contract_file::is_usable_pattern;
+use panpan_contract::path::Path;
 use serde_json::{Map, Value, json};
 
 use super::reader::{Reader, VALUE_WEIGHT};
-use crate::location::Location;
-use crate::reference;
 pub(super) use definitions::Definitions;
 use keywords::KeywordKind;
 
@@ -37,12 +36,12 @@ pub(super) fn anything() -> Value {
 
 impl<'a> Reader<'a> {
     /// Converts a schema.
-    pub(super) fn schema(&mut self, schema: &'a Value, location: &Location<'_>) -> Value {
+    pub(super) fn schema(&mut self, schema: &'a Value, location: &Path<'_>) -> Value {
         self.definitions.current = None;
         self.normalised(schema, location, 0)
     }
 
-    fn normalised(&mut self, schema: &'a Value, location: &Location<'_>, depth: usize) -> Value {
+    fn normalised(&mut self, schema: &'a Value, location: &Path<'_>, depth: usize) -> Value {
         let members = match schema {
             Value::Bool(_) => return schema.clone(),
             Value::Object(members) if depth <= SCHEMA_DEPTH_LIMIT => members,
@@ -80,7 +79,7 @@ impl<'a> Reader<'a> {
     fn keywords(
         &mut self,
         members: &'a Map<String, Value>,
-        location: &Location<'_>,
+        location: &Path<'_>,
         depth: usize,
     ) -> Map<String, Value> {
         let mut written = Map::new();
@@ -100,7 +99,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Documents of later versions still use keywords of 3.0.
-    fn note_openapi30(&mut self, keyword: &str, location: &Location<'_>) {
+    fn note_openapi30(&mut self, keyword: &str, location: &Path<'_>) {
         if !self.is_openapi30 && keyword != "example" {
             let message =
                 "keyword of OpenAPI 3.0 in a later version: replace it; it is read as in 3.0";
@@ -112,7 +111,7 @@ impl<'a> Reader<'a> {
         &mut self,
         keyword: &'a str,
         value: &'a Value,
-        location: &Location<'_>,
+        location: &Path<'_>,
         depth: usize,
         written: &mut Map<String, Value>,
     ) {
@@ -149,7 +148,7 @@ impl<'a> Reader<'a> {
         &mut self,
         kind: KeywordKind,
         value: &'a Value,
-        location: &Location<'_>,
+        location: &Path<'_>,
         depth: usize,
     ) -> Option<Value> {
         match kind {
@@ -185,7 +184,7 @@ impl<'a> Reader<'a> {
         keyword: &str,
         kind: KeywordKind,
         converted: Option<Value>,
-        location: &Location<'_>,
+        location: &Path<'_>,
     ) -> Option<Value> {
         let Some(converted) = converted else {
             let message =
@@ -200,7 +199,7 @@ impl<'a> Reader<'a> {
         is_usable.then_some(converted)
     }
 
-    fn reference(&mut self, value: &'a Value, location: &Location<'_>) -> Option<Value> {
+    fn reference(&mut self, value: &'a Value, location: &Path<'_>) -> Option<Value> {
         let Some(reference) = value.as_str() else {
             self.warnings
                 .note(location, "$ref is not a string: correct it; it is ignored");
@@ -211,7 +210,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Ignores keywords that identify the schema, and keywords that 2020-12 does not have.
-    fn identity(&mut self, keyword: &str, value: &Value, location: &Location<'_>) {
+    fn identity(&mut self, keyword: &str, value: &Value, location: &Path<'_>) {
         let is_known = match keyword {
             // References to anchors are rewritten.
             "$anchor" | "$dynamicAnchor" | "$recursiveAnchor" => true,
@@ -225,7 +224,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn is_pattern(&mut self, pattern: &str, location: &Location<'_>) -> bool {
+    fn is_pattern(&mut self, pattern: &str, location: &Path<'_>) -> bool {
         let known = self.definitions.patterns.get(pattern).copied();
         let is_usable = known.unwrap_or_else(|| {
             let is_usable = is_usable_pattern(pattern);
@@ -257,7 +256,7 @@ impl<'a> Reader<'a> {
 
     fn is_read_only(&self, property: &'a Value) -> bool {
         let says = |schema: &Value| schema.get("readOnly") == Some(&Value::Bool(true));
-        let meant = || reference::resolve(self.document, property);
+        let meant = || self.references.resolve(property);
         says(property)
             || property.get("$ref").is_some() && meant().is_ok_and(|found| says(found.value))
     }
