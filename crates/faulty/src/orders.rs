@@ -8,10 +8,9 @@ use std::collections::HashMap;
 use std::io;
 
 use serde_json::{Value, json};
-use tokio::io::AsyncWriteExt;
 
 use crate::fault::Then;
-use crate::perform::{Wire, end};
+use crate::perform::{Wire, end, send};
 use crate::request::Request;
 use crate::respond;
 
@@ -83,8 +82,7 @@ pub(crate) async fn answer(
 ) -> io::Result<()> {
     let Some(taken) = taken else {
         let full = json!({"message": "no room for another idempotency key"});
-        wire.write_all(&respond::json(507, &[], &full)).await?;
-        return end(wire, Then::Close).await;
+        return send(wire, &respond::json(507, &[], &full)).await;
     };
     let times = request
         .query_value("times")
@@ -95,15 +93,12 @@ pub(crate) async fn answer(
         Some("silence") => end(wire, Then::Hang).await,
         Some("error") => {
             let broken = json!({"message": "the order was taken, then something broke"});
-            wire.write_all(&respond::json(500, &[], &broken)).await?;
-            end(wire, Then::Close).await
+            send(wire, &respond::json(500, &[], &broken)).await
         }
         _ => {
             let replayed = [("Idempotent-Replayed", "true")];
             let headers = if taken.replayed { &replayed[..] } else { &[] };
-            wire.write_all(&respond::json(201, headers, &taken.order))
-                .await?;
-            end(wire, Then::Close).await
+            send(wire, &respond::json(201, headers, &taken.order)).await
         }
     }
 }

@@ -69,9 +69,7 @@ pub(crate) async fn perform(
             end(wire, *then).await
         }
         Fault::Redirects { status, hops } => {
-            wire.write_all(&redirect(row, *status, *hops, request))
-                .await?;
-            end(wire, Then::Close).await
+            send(wire, &redirect(row, *status, *hops, request)).await
         }
         Fault::Drips { status } => drip(wire, *status).await,
         Fault::Floods {
@@ -84,10 +82,15 @@ pub(crate) async fn perform(
         }
         Fault::LivesAt { .. } => {
             let body = json!({"answer": "reached"});
-            wire.write_all(&respond::json(200, &[], &body)).await?;
-            end(wire, Then::Close).await
+            send(wire, &respond::json(200, &[], &body)).await
         }
     }
+}
+
+/// Sends a whole response and closes the connection.
+pub(crate) async fn send(wire: &mut impl Wire, response: &[u8]) -> io::Result<()> {
+    wire.write_all(response).await?;
+    end(wire, Then::Close).await
 }
 
 /// Ends a connection.

@@ -6,11 +6,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
-use tokio::io::AsyncWriteExt;
 
-use crate::fault::{Endpoint, Then};
+use crate::fault::Endpoint;
 use crate::orders::{self, Orders};
-use crate::perform::{Wire, end, perform};
+use crate::perform::{Wire, perform, send};
 use crate::request::{Request, RequestError};
 use crate::service::Addresses;
 use crate::table::Row;
@@ -98,11 +97,6 @@ impl ServiceState {
 async fn not_found(wire: &mut impl Wire) -> io::Result<()> {
     let message = json!({"message": "not found: see /openapi.json"});
     send(wire, &respond::json(404, &[], &message)).await
-}
-
-async fn send(wire: &mut impl Wire, bytes: &[u8]) -> io::Result<()> {
-    wire.write_all(bytes).await?;
-    end(wire, Then::Close).await
 }
 
 /// The request as JSON.
