@@ -12,108 +12,58 @@ use crate::transport::{ConnectTimeout, NoAddress, TransportError};
 /// The maximum number of sources of an error that are followed; a chain may be endless.
 const CHAIN_LIMIT: usize = 32;
 
-/// What went wrong between a request and the end of its response.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TransportFailure {
-    Dns,
-    Refused,
-    Unreachable,
-    Reset,
-    Cut,
-    NotHttp,
-    HeadTooLarge,
-    CertificateExpired,
-    CertificateIssuer,
-    CertificateName,
-    NotTls,
-    Tls,
-    ConnectTimeout,
-    HeadTimeout,
-    BodyTimeout,
-    Connection,
+/// Declares the transport failures, each with the group that fixes its code, its reason and its message.
+macro_rules! transport_failures {
+    ($($failure:ident = $group:ident, $reason:literal, $message:literal;)+) => {
+        /// What went wrong between a request and the end of its response.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum TransportFailure {
+            $($failure,)+
+        }
+
+        impl TransportFailure {
+            /// The group that fixes the code.
+            pub(crate) fn network_failure(self) -> NetworkFailure {
+                match self { $(Self::$failure => NetworkFailure::$group,)+ }
+            }
+
+            /// The value of the detail `reason`.
+            pub(crate) fn reason(self) -> &'static str {
+                match self { $(Self::$failure => $reason,)+ }
+            }
+
+            fn template(self) -> &'static str {
+                match self { $(Self::$failure => $message,)+ }
+            }
+        }
+    };
+}
+
+transport_failures! {
+    Dns = Dns, "dns", "cannot resolve the host of {url}";
+    Refused = Connection, "refused", "no server answers at {url}";
+    Unreachable = Socket, "unreachable", "{url} cannot be reached";
+    Reset = Socket, "reset", "the connection to {url} broke before the response was complete: connection reset";
+    Cut = Socket, "cut", "the connection to {url} broke before the response was complete";
+    NotHttp = Socket, "not_http", "the response of {url} is not valid HTTP";
+    HeadTooLarge = Socket, "head_too_large", "the response headers of {url} exceed the limit";
+    CertificateExpired = Tls, "certificate_expired", "the certificate of {url} is expired or not yet valid";
+    CertificateIssuer = Tls, "certificate_issuer", "the certificate of {url} is not signed by a trusted issuer";
+    CertificateName = Tls, "certificate_name", "the certificate of {url} is for a different host name";
+    NotTls = Tls, "not_tls", "the server at {url} does not speak TLS";
+    Tls = Tls, "tls", "the TLS handshake with {url} failed";
+    ConnectTimeout = Timeout, "connect_timeout", "connecting to {url} timed out";
+    HeadTimeout = Timeout, "head_timeout", "{url} did not answer within {timeout_ms} ms";
+    BodyTimeout = Timeout, "body_timeout", "the response of {url} was not complete within {timeout_ms} ms";
+    Connection = Socket, "connection", "the connection to {url} broke before the response was complete";
 }
 
 impl TransportFailure {
-    /// The group that fixes the code.
-    pub(crate) fn network_failure(self) -> NetworkFailure {
-        self.facts().0
-    }
-
-    /// The value of the detail `reason`.
-    pub(crate) fn reason(self) -> &'static str {
-        self.facts().1
-    }
-
     /// The message of the failure.
     pub(crate) fn message(self, url: &str, timeout: Duration) -> String {
-        let template = self.facts().2;
         let timeout_ms = timeout.as_millis().to_string();
-        template
-            .replace("{timeout_ms}", &timeout_ms)
-            .replace("{url}", url)
-    }
-
-    /// Group, reason and message.
-    fn facts(self) -> (NetworkFailure, &'static str, &'static str) {
-        use NetworkFailure::{Connection, Dns, Socket, Timeout, Tls};
-        match self {
-            Self::Dns => (Dns, "dns", "cannot resolve the host of {url}"),
-            Self::Refused => (Connection, "refused", "no server answers at {url}"),
-            Self::Unreachable => (Socket, "unreachable", "{url} cannot be reached"),
-            Self::Reset => (
-                Socket,
-                "reset",
-                "the connection to {url} broke before the response was complete: connection reset",
-            ),
-            Self::Cut => (
-                Socket,
-                "cut",
-                "the connection to {url} broke before the response was complete",
-            ),
-            Self::NotHttp => (
-                Socket,
-                "not_http",
-                "the response of {url} is not valid HTTP",
-            ),
-            Self::HeadTooLarge => (
-                Socket,
-                "head_too_large",
-                "the response headers of {url} exceed the limit",
-            ),
-            Self::CertificateExpired => (
-                Tls,
-                "certificate_expired",
-                "the certificate of {url} is expired or not yet valid",
-            ),
-            Self::CertificateIssuer => (
-                Tls,
-                "certificate_issuer",
-                "the certificate of {url} is not signed by a trusted issuer",
-            ),
-            Self::CertificateName => (
-                Tls,
-                "certificate_name",
-                "the certificate of {url} is for a different host name",
-            ),
-            Self::NotTls => (Tls, "not_tls", "the server at {url} does not speak TLS"),
-            Self::Tls => (Tls, "tls", "the TLS handshake with {url} failed"),
-            Self::ConnectTimeout => (Timeout, "connect_timeout", "connecting to {url} timed out"),
-            Self::HeadTimeout => (
-                Timeout,
-                "head_timeout",
-                "{url} did not answer within {timeout_ms} ms",
-            ),
-            Self::BodyTimeout => (
-                Timeout,
-                "body_timeout",
-                "the response of {url} was not complete within {timeout_ms} ms",
-            ),
-            Self::Connection => (
-                Socket,
-                "connection",
-                "the connection to {url} broke before the response was complete",
-            ),
-        }
+        let message = self.template().replace("{timeout_ms}", &timeout_ms);
+        message.replace("{url}", url)
     }
 
     /// The transport failure behind an error.

@@ -7,6 +7,11 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::BlockReason;
 
+/// An address by its first three segments and its last one.
+const fn v6([first, second, third]: [u16; 3], last: u16) -> Ipv6Addr {
+    Ipv6Addr::new(first, second, third, 0, 0, 0, 0, last)
+}
+
 /// IPv4 networks that are not public; a network comes before the larger network that contains it.
 const V4: &[(Ipv4Addr, u8, BlockReason)] = &[
     (Ipv4Addr::new(169, 254, 169, 254), 32, BlockReason::Metadata),
@@ -42,16 +47,8 @@ const V4: &[(Ipv4Addr, u8, BlockReason)] = &[
 
 /// IPv6 networks that are not public and have a reason of their own.
 const V6: &[(Ipv6Addr, u8, BlockReason)] = &[
-    (
-        Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254),
-        128,
-        BlockReason::Metadata,
-    ),
-    (
-        Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254),
-        128,
-        BlockReason::Metadata,
-    ),
+    (v6([0xfd00, 0xec2, 0], 0x254), 128, BlockReason::Metadata),
+    (v6([0xfd20, 0xce, 0], 0x254), 128, BlockReason::Metadata),
     (Ipv6Addr::LOCALHOST, 128, BlockReason::Loopback),
     (Ipv6Addr::UNSPECIFIED, 128, BlockReason::ThisNetwork),
     (
@@ -65,63 +62,23 @@ const V6: &[(Ipv6Addr, u8, BlockReason)] = &[
         BlockReason::EmbeddedV4,
     ),
     (Ipv6Addr::UNSPECIFIED, 96, BlockReason::EmbeddedV4),
-    (
-        Ipv6Addr::new(0x64, 0xff9b, 1, 0, 0, 0, 0, 0),
-        48,
-        BlockReason::Nat64,
-    ),
-    (
-        Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0),
-        32,
-        BlockReason::Teredo,
-    ),
-    (
-        Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0),
-        23,
-        BlockReason::Protocol,
-    ),
-    (
-        Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0),
-        32,
-        BlockReason::Documentation,
-    ),
-    (
-        Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0),
-        20,
-        BlockReason::Documentation,
-    ),
-    (
-        Ipv6Addr::new(0x2002, 0, 0, 0, 0, 0, 0, 0),
-        16,
-        BlockReason::SixToFour,
-    ),
-    (
-        Ipv6Addr::new(0xfc00, 0, 0, 0, 0, 0, 0, 0),
-        7,
-        BlockReason::UniqueLocal,
-    ),
-    (
-        Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0),
-        10,
-        BlockReason::LinkLocal,
-    ),
-    (
-        Ipv6Addr::new(0xfec0, 0, 0, 0, 0, 0, 0, 0),
-        10,
-        BlockReason::SiteLocal,
-    ),
-    (
-        Ipv6Addr::new(0xff00, 0, 0, 0, 0, 0, 0, 0),
-        8,
-        BlockReason::Multicast,
-    ),
+    (v6([0x64, 0xff9b, 1], 0), 48, BlockReason::Nat64),
+    (v6([0x2001, 0, 0], 0), 32, BlockReason::Teredo),
+    (v6([0x2001, 0, 0], 0), 23, BlockReason::Protocol),
+    (v6([0x2001, 0xdb8, 0], 0), 32, BlockReason::Documentation),
+    (v6([0x3fff, 0, 0], 0), 20, BlockReason::Documentation),
+    (v6([0x2002, 0, 0], 0), 16, BlockReason::SixToFour),
+    (v6([0xfc00, 0, 0], 0), 7, BlockReason::UniqueLocal),
+    (v6([0xfe80, 0, 0], 0), 10, BlockReason::LinkLocal),
+    (v6([0xfec0, 0, 0], 0), 10, BlockReason::SiteLocal),
+    (v6([0xff00, 0, 0], 0), 8, BlockReason::Multicast),
 ];
 
 /// The well-known prefix of NAT64 addresses.
-const NAT64: Ipv6Addr = Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0, 0);
+const NAT64: Ipv6Addr = v6([0x64, 0xff9b, 0], 0);
 
 /// The IPv6 range that is assigned for public use, `2000::/3`.
-const GLOBAL_UNICAST: Ipv6Addr = Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0);
+const GLOBAL_UNICAST: Ipv6Addr = v6([0x2000, 0, 0], 0);
 
 pub(super) fn check_public(address: IpAddr) -> Result<(), BlockReason> {
     match address {

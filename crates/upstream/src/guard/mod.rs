@@ -14,104 +14,54 @@ use url::Url;
 
 pub use allowed::{Allowed, AllowedError};
 
-/// The reason that requests to a host are not allowed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum BlockReason {
-    /// A scheme other than http and https.
-    Scheme,
-    /// A user name or password in the URL.
-    Credentials,
-    /// A URL without a host.
-    NoHost,
-    /// A port that belongs to another protocol.
-    Port,
-    /// A host name of the machine or of the local network.
-    LocalName,
-    /// "This network", `0.0.0.0/8` and `::`.
-    ThisNetwork,
-    /// A private network.
-    Private,
-    /// Shared address space of providers, `100.64.0.0/10`.
-    Shared,
-    /// A loopback address.
-    Loopback,
-    /// A link-local address.
-    LinkLocal,
-    /// The metadata service of a cloud provider.
-    Metadata,
-    /// Reserved for protocols.
-    Protocol,
-    /// Reserved for documentation.
-    Documentation,
-    /// Reserved for benchmarks.
-    Benchmark,
-    /// A multicast address.
-    Multicast,
-    /// Reserved or unassigned.
-    Reserved,
-    /// The broadcast address.
-    Broadcast,
-    /// An IPv4 address inside an IPv6 address.
-    EmbeddedV4,
-    /// A NAT64 translation of an IPv4 address that is not public.
-    Nat64,
-    /// A 6to4 tunnel.
-    SixToFour,
-    /// A Teredo tunnel.
-    Teredo,
-    /// A private IPv6 network.
-    UniqueLocal,
-    /// A site-local address.
-    SiteLocal,
-    /// A redirect from HTTPS to HTTP.
-    Downgrade,
+/// Declares the reasons, each with the value of the detail `reason` and a clause of a message.
+macro_rules! block_reasons {
+    ($($reason:ident = $word:literal, $description:literal;)+) => {
+        /// The reason that requests to a host are not allowed.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum BlockReason {
+            $(#[doc = $description] $reason,)+
+        }
+
+        impl BlockReason {
+            /// The value of the detail `reason`.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$reason => $word,)+ }
+            }
+
+            /// What is wrong, as a clause of a message.
+            pub fn description(self) -> &'static str {
+                match self { $(Self::$reason => $description,)+ }
+            }
+        }
+    };
 }
 
-impl BlockReason {
-    /// The value of the detail `reason`.
-    pub fn as_str(self) -> &'static str {
-        self.facts().0
-    }
-
-    /// What is wrong, as a clause of a message.
-    pub fn description(self) -> &'static str {
-        self.facts().1
-    }
-
-    /// Value and description.
-    fn facts(self) -> (&'static str, &'static str) {
-        match self {
-            BlockReason::Scheme => ("scheme", "only http and https are allowed"),
-            BlockReason::Credentials => ("credentials", "the URL contains a user name or password"),
-            BlockReason::NoHost => ("no_host", "the URL has no host"),
-            BlockReason::Port => ("port", "the port belongs to another protocol"),
-            BlockReason::LocalName => ("local_name", "the host name belongs to the local network"),
-            BlockReason::ThisNetwork => ("this_network", "the address means \"this network\""),
-            BlockReason::Private => ("private", "the address is in a private network"),
-            BlockReason::Shared => ("shared", "the address is in a shared provider network"),
-            BlockReason::Loopback => ("loopback", "the address is a loopback address"),
-            BlockReason::LinkLocal => ("link_local", "the address is link-local"),
-            BlockReason::Metadata => ("metadata", "the address is a cloud metadata service"),
-            BlockReason::Protocol => ("protocol", "the address is reserved for protocols"),
-            BlockReason::Documentation => {
-                ("documentation", "the address is reserved for documentation")
-            }
-            BlockReason::Benchmark => ("benchmark", "the address is reserved for benchmarks"),
-            BlockReason::Multicast => ("multicast", "the address is a multicast address"),
-            BlockReason::Reserved => ("reserved", "the address is reserved"),
-            BlockReason::Broadcast => ("broadcast", "the address is the broadcast address"),
-            BlockReason::EmbeddedV4 => ("embedded_v4", "the address embeds an IPv4 address"),
-            BlockReason::Nat64 => (
-                "nat64",
-                "the address is translated to one that is not public",
-            ),
-            BlockReason::SixToFour => ("6to4", "the address is a 6to4 tunnel address"),
-            BlockReason::Teredo => ("teredo", "the address is a Teredo tunnel address"),
-            BlockReason::UniqueLocal => ("unique_local", "the address is in a private network"),
-            BlockReason::SiteLocal => ("site_local", "the address is site-local"),
-            BlockReason::Downgrade => ("downgrade", "a redirect leads from https to http"),
-        }
-    }
+block_reasons! {
+    Scheme = "scheme", "only http and https are allowed";
+    Credentials = "credentials", "the URL contains a user name or password";
+    NoHost = "no_host", "the URL has no host";
+    Port = "port", "the port belongs to another protocol";
+    LocalName = "local_name", "the host name belongs to the local network";
+    ThisNetwork = "this_network", "the address means \"this network\"";
+    Private = "private", "the address is in a private network";
+    Shared = "shared", "the address is in a shared provider network";
+    Loopback = "loopback", "the address is a loopback address";
+    LinkLocal = "link_local", "the address is link-local";
+    Metadata = "metadata", "the address is a cloud metadata service";
+    Protocol = "protocol", "the address is reserved for protocols";
+    Documentation = "documentation", "the address is reserved for documentation";
+    Benchmark = "benchmark", "the address is reserved for benchmarks";
+    Multicast = "multicast", "the address is a multicast address";
+    Reserved = "reserved", "the address is reserved";
+    Broadcast = "broadcast", "the address is the broadcast address";
+    EmbeddedV4 = "embedded_v4", "the address embeds an IPv4 address";
+    Nat64 = "nat64", "the address is translated to one that is not public";
+    SixToFour = "6to4", "the address is a 6to4 tunnel address";
+    Teredo = "teredo", "the address is a Teredo tunnel address";
+    UniqueLocal = "unique_local", "the address is in a private network";
+    SiteLocal = "site_local", "the address is site-local";
+    Downgrade = "downgrade", "a redirect leads from https to http";
 }
 
 /// A host that requests must not go to. Shows nothing of the URL but its host.
