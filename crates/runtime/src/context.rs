@@ -3,7 +3,7 @@
 mod questions;
 
 use std::fmt;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use jiff::Timestamp;
 use panpan_contract::operation::OperationName;
@@ -15,15 +15,16 @@ use uuid::Uuid;
 
 use crate::credentials::Credentials;
 use crate::dispatch::{
-    Answer, Call, CallRequest, DEFAULT_TIMEOUT_MS, Dispatcher, Origin, is_harmless,
-    milliseconds_between, worse,
+    Answer, Call, CallRequest, DEFAULT_TIMEOUT_MS, Dispatcher, Origin, is_harmless, worse,
 };
 use crate::handler::Progress;
 use crate::idempotency::IdempotencyKey;
 use crate::identity::{Identity, StateOwner};
+use crate::lock::lock;
 use crate::ports::Scope;
 use crate::registry::Operation;
 use crate::retry::OpenCircuit;
+use crate::time::milliseconds_between;
 use crate::trace::Trace;
 pub use questions::EXTENDED_ATTEMPT_LIMIT_MS;
 use questions::Pauses;
@@ -120,10 +121,7 @@ impl Context {
 
     /// Sets the value that is returned in addition to the outcome, for protocols that can carry it.
     pub fn set_extra(&self, extra: Option<Value>) {
-        let mut current = self.0.call.extra.lock();
-        *current
-            .as_deref_mut()
-            .unwrap_or_else(|error| error.get_mut()) = extra.map(Box::new);
+        *lock(&self.0.call.extra) = extra.map(Box::new);
     }
 
     /// The trace of the call, to be passed to the upstream.
@@ -217,7 +215,11 @@ impl Context {
         self.0.redactor.get_or_init(|| {
             let mut redactor = Redactor::new();
             redactor.learn_value(&self.0.call.input, Some(self.0.operation.input_markers()));
-            self.0.operation.credentials().teach(&mut redactor);
+            self.0
+                .operation
+                .registration
+                .credentials
+                .teach(&mut redactor);
             Box::new(redactor)
         })
     }
@@ -235,7 +237,7 @@ impl Context {
 
     /// The credentials of the operation for its upstream.
     pub fn credentials(&self) -> &Credentials {
-        self.0.operation.credentials()
+        &self.0.operation.registration.credentials
     }
 
     /// The operations that this caller may call, ordered by name.
@@ -279,7 +281,7 @@ impl Context {
         input: Arc<Value>,
         key: Option<IdempotencyKey>,
     ) -> Result<Value, Redacted> {
-        let composition = self.0.operation.composition();
+        let composition = &self.0.operation.registration.composition;
         let is_tracked = key.is_none() && self.may_do_harm(operation, &input);
         let request = CallRequest {
             origin: Origin::Operation {
@@ -320,7 +322,7 @@ impl Context {
 
     /// The combined effect of the operations that it called.
     pub(crate) fn effect_of_calls(&self) -> Effect {
-        *self.0.calls.lock().unwrap_or_else(PoisonError::into_inner)
+        *lock(&self.0.calls)
     }
 }
 
@@ -342,8 +344,7 @@ impl TrackedCall<'_> {
 
 impl Drop for TrackedCall<'_> {
     fn drop(&mut self) {
-        let calls = self.context.0.calls.lock();
-        let mut calls = calls.unwrap_or_else(PoisonError::into_inner);
+        let mut calls = lock(&self.context.0.calls);
         *calls = worse(*calls, self.effect);
     }
 }

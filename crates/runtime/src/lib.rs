@@ -12,6 +12,7 @@ mod handler;
 mod idempotency;
 mod identity;
 pub mod json;
+mod lock;
 mod output;
 pub mod ports;
 mod registry;
@@ -21,9 +22,9 @@ mod schema;
 mod services;
 mod settings;
 pub mod system;
-mod tally;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+mod time;
 mod trace;
 
 pub use context::{Context, EXTENDED_ATTEMPT_LIMIT_MS};
@@ -45,14 +46,13 @@ pub use output::Output;
 pub use ports::Ports;
 pub use registry::{
     Builder, Operation, Registration, Registry, RegistryProblem, RegistryProblems, Related,
+    most_specific,
 };
 pub use schema::{
     APPLIED_SUBSCHEMAS_LIMIT, BACKTRACKS_LIMIT, CHECK_STEPS_LIMIT, Checked, LISTED_VALUES_LIMIT,
     NESTED_SUBSCHEMAS_LIMIT, PATTERN_BYTES_LIMIT, SEARCH_STEPS_LIMIT, SHOWN_CHARACTERS_LIMIT,
     VIOLATIONS_LIMIT, check_once, shown,
 };
-pub use settings::{
-    Freeze, RECOVERIES_LIMIT, Record, SHORTEST_KEEP_MS, SHORTEST_LEASE_MS, Settings,
-};
+pub use settings::{RECOVERIES_LIMIT, Record, SHORTEST_KEEP_MS, SHORTEST_LEASE_MS, Settings};
 pub use tokio_util::sync::CancellationToken;
 pub use trace::Trace;

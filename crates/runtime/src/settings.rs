@@ -12,27 +12,12 @@ pub struct Settings {
     /// The largest outcome that is stored, in bytes of JSON. Of a larger output only the digest is stored, of a
     /// larger failure only the code and its facts.
     pub kept_output_bytes_limit: usize,
-    /// Which outcomes a key keeps.
-    pub freeze: Freeze,
     /// Which calls are recorded.
     pub record: Record,
     /// How long recordings and counts are kept.
     pub recordings_keep_ms: u64,
-    /// Whether a keyed call that is harmless to repeat runs while the store is unavailable. Other keyed calls
-    /// never do.
-    pub run_without_store: bool,
     /// Whether outputs and details that do not match their declared schema are failures.
     pub strict: bool,
-}
-
-/// Which outcomes a key keeps.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Freeze {
-    /// Outcomes that repeating cannot or must not change; after others the key is free again.
-    #[default]
-    Final,
-    /// All outcomes of calls whose handler ran, even retryable failures.
-    All,
 }
 
 /// Which calls are recorded; all are counted.
@@ -77,10 +62,8 @@ impl Default for Settings {
             lease_ms: 30_000,
             keep_ms: DAY_MS,
             kept_output_bytes_limit: 1024 * 1024,
-            freeze: Freeze::default(),
             record: Record::Sample { every: 128 },
             recordings_keep_ms: 7 * DAY_MS,
-            run_without_store: false,
             strict: false,
         }
     }

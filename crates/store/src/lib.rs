@@ -4,8 +4,6 @@
 //! and changes state atomically; the runtime decides what a state means for a call. One test suite
 //! (`tests/suite`) runs against every store.
 
-mod counts;
-mod expectation;
 mod memory;
 mod ports;
 mod sqlite;
@@ -22,6 +20,3 @@ pub use sqlite::{
 
 /// The most keys, and the most recordings, and the most counts that one sweep deletes.
 pub const SWEEP_LIMIT: usize = 500;
-
-/// The largest value of a count; it stays there.
-const COUNT_LIMIT: u64 = 1 << 60;

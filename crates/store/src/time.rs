@@ -6,8 +6,6 @@ use panpan_runtime::ports::Clock;
 /// How long a released key is remembered.
 pub(crate) const FREE_KEPT_MS: u64 = 24 * 60 * 60 * 1000;
 
-const HOUR_MS: i64 = 60 * 60 * 1000;
-
 /// The time now.
 pub(crate) fn now_ms(clock: &dyn Clock) -> i64 {
     clock.now().as_millisecond()
@@ -28,12 +26,6 @@ pub(crate) fn remaining_ms(until_ms: i64, now_ms: i64) -> u64 {
 /// The timestamp of a stored number. A number out of range, which no store writes, becomes the last one.
 pub(crate) fn timestamp(ms: i64) -> Timestamp {
     Timestamp::from_millisecond(ms).unwrap_or(Timestamp::MAX)
-}
-
-/// The start of the hour, so that all counts of one hour are added up.
-pub(crate) fn hour_ms(time: Timestamp) -> i64 {
-    let ms = time.as_millisecond();
-    ms - ms.rem_euclid(HOUR_MS)
 }
 
 /// The epoch of the next lease: above the last epoch, and not below the current time. A key that was
@@ -59,13 +51,6 @@ mod tests {
         ] {
             assert_eq!(later_ms(now, by), expected);
             assert_eq!(timestamp(expected).as_millisecond(), expected);
-        }
-    }
-
-    #[test]
-    fn an_hour_starts_at_or_before_its_times() {
-        for (ms, hour) in [(0, 0), (HOUR_MS - 1, 0), (HOUR_MS, HOUR_MS), (-1, -HOUR_MS)] {
-            assert_eq!(hour_ms(timestamp(ms)), hour);
         }
     }
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use foldhash::HashSet;
-use panpan_contract::operation::{OperationType, Visibility};
+use panpan_contract::operation::OperationType;
 use panpan_failure::{Failure, Redacted, codes};
 use panpan_runtime::ports::StoreError;
 use panpan_runtime::system::LogThrottle;
@@ -190,13 +190,17 @@ impl Gateway {
         self.0.dispatcher.callable(caller.identity.as_deref())
     }
 
+    /// Whether an external operation has this name. Access is not checked here.
+    pub(crate) fn is_external(&self, operation: &str) -> bool {
+        let dispatcher = &self.0.dispatcher;
+        dispatcher.with_registry(|registry| registry.external(operation).is_some())
+    }
+
     /// Whether this is an external subscription. Access is not checked here.
     pub(crate) fn is_subscription(&self, operation: &str) -> bool {
         self.0.dispatcher.with_registry(|registry| {
-            let spec = registry.get(operation).map(|it| it.spec());
-            spec.is_some_and(|it| {
-                it.op_type == OperationType::Subscription && it.visibility == Visibility::External
-            })
+            let external = registry.external(operation);
+            external.is_some_and(|it| it.spec().op_type == OperationType::Subscription)
         })
     }
 
@@ -371,9 +375,7 @@ impl Gateway {
     fn call_metrics(&self, surface: Surface, request: &CallRequest) -> CallMetrics {
         self.0.dispatcher.with_registry(|registry| {
             // Metrics are shown to callers, so the names of internal operations must not appear in them.
-            let operation = registry
-                .get(&request.operation)
-                .filter(|it| it.spec().visibility == Visibility::External);
+            let operation = registry.external(&request.operation);
             let name = operation.map(|operation| operation.name().as_str());
             self.0.metrics.begin(surface, name)
         })

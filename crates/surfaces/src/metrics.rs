@@ -291,7 +291,7 @@ impl CallMetrics {
         if answer.replayed {
             families.replays.get_or_create(&operation.label()).inc();
         }
-        if !answer.matches_schema {
+        if answer.schema_violation.is_some() {
             let undeclared = &families.undeclared_outputs;
             undeclared.get_or_create(&operation.label()).inc();
         }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::ValueEnum;
 use panpan_contract::contract_file::{self, ContractFile, FILE_BYTES_LIMIT, Problem};
-use panpan_contract::operation::{OperationSpec, Visibility};
+use panpan_contract::operation::OperationSpec;
 use panpan_openapi::DocumentInfo;
 use panpan_surfaces::mcp;
 use serde_json::Value;
@@ -101,9 +101,8 @@ fn built_in() -> anyhow::Result<ContractFile> {
     let mut file = ContractFile::new("panpan");
     file.service.version = Some(env!("CARGO_PKG_VERSION").to_owned());
     let registry = backend.dispatcher().registry();
-    let specs = registry.operations().map(|operation| operation.spec());
-    let external = specs.filter(|spec| spec.visibility == Visibility::External);
-    file.operations = external.cloned().collect();
+    let external = registry.operations().filter(|it| it.is_external());
+    file.operations = external.map(|it| it.spec().clone()).collect();
     Ok(file)
 }
 

@@ -3,17 +3,16 @@
 //! The timeout of an attempt pauses while a question is open, and starts over when the upstream shows progress.
 //! A timeout that the caller set is never extended.
 
-use std::sync::{MutexGuard, PoisonError};
-
 use futures_util::future::{Either, select};
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::Context;
-use crate::dispatch::{later, milliseconds_between};
 use crate::handler::{
     AskClient, AskError, BoxFuture, QUESTIONS_WAIT_LIMIT_MS, Question, QuestionKinds, QuestionReply,
 };
+use crate::lock::lock;
+use crate::time::{later, milliseconds_between};
 
 /// How often an attempt past its timeout is checked while a question is open.
 const POLL_MS: u64 = 1000;
@@ -79,17 +78,17 @@ impl Context {
         let timeout_ms = milliseconds_between(self.0.began, self.0.deadline);
         let until = later(self.now(), timeout_ms);
         let last = later(self.0.began, EXTENDED_ATTEMPT_LIMIT_MS.max(timeout_ms));
-        self.pauses().reset_until = Some(until.min(last));
+        lock(&self.0.pauses).reset_until = Some(until.min(last));
     }
 
     /// Whether a question to the client is open.
     pub(crate) fn is_asking(&self) -> bool {
-        self.pauses().open > 0
+        lock(&self.0.pauses).open > 0
     }
 
     /// How much longer an attempt may run whose timer expired.
     pub(crate) fn more_time_ms(&self) -> Option<u64> {
-        let pauses = *self.pauses();
+        let pauses = *lock(&self.0.pauses);
         if pauses.open == 0 && pauses.before_ms == 0 && pauses.reset_until.is_none() {
             return None;
         }
@@ -105,18 +104,14 @@ impl Context {
     }
 
     pub(super) fn deadline_at(&self, now: Timestamp) -> Timestamp {
-        let reset_until = self.pauses().reset_until.unwrap_or(self.0.deadline);
+        let reset_until = lock(&self.0.pauses).reset_until.unwrap_or(self.0.deadline);
         let extended = later(self.0.deadline.max(reset_until), self.paused_ms(now));
         let caller_deadline = self.0.call.caller_deadline();
         caller_deadline.map_or(extended, |it| extended.min(it))
     }
 
     fn paused_ms(&self, now: Timestamp) -> u64 {
-        self.pauses().total_ms(now)
-    }
-
-    fn pauses(&self) -> MutexGuard<'_, Pauses> {
-        self.0.pauses.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0.pauses).total_ms(now)
     }
 }
 
@@ -126,7 +121,7 @@ struct OpenQuestion<'a>(&'a Context);
 impl<'a> OpenQuestion<'a> {
     fn of(context: &'a Context) -> Self {
         let now = context.now();
-        let mut pauses = context.pauses();
+        let mut pauses = lock(&context.0.pauses);
         if pauses.open == 0 {
             pauses.since = now;
         }
@@ -138,7 +133,7 @@ impl<'a> OpenQuestion<'a> {
 impl Drop for OpenQuestion<'_> {
     fn drop(&mut self) {
         let now = self.0.now();
-        let mut pauses = self.0.pauses();
+        let mut pauses = lock(&self.0.0.pauses);
         let before_ms = pauses.total_ms(now);
         pauses.open -= 1;
         if pauses.open == 0 {

@@ -10,12 +10,11 @@ use panpan_failure::{
     Effect, Failure, Kind, Recovery, Redacted, Remedy, Repeat, codes, invites_repeat,
 };
 
+use super::Dispatcher;
 use super::claim::{honours_key, is_harmless};
 use super::correction::correction;
-use super::request::{Call, Origin};
+use super::request::Call;
 use super::stamp::{self, KEY_DETAIL};
-use super::{Dispatcher, resolve};
-use crate::identity::missing_access;
 use crate::registry::{Operation, Registry};
 
 /// The operation with which an operator reopens a key.
@@ -120,9 +119,9 @@ impl Dispatcher {
         }
         if failure.may_repeat() {
             let now = self.ports().clock.now();
-            return self.streaks().failed(operation.name().as_str(), call, now);
+            return self.0.streaks.failed(operation.name().as_str(), call, now);
         }
-        self.streaks().ended(operation.name().as_str(), call);
+        self.0.streaks.ended(operation.name().as_str(), call);
         0
     }
 }
@@ -137,7 +136,7 @@ fn situation<'a>(
         .details()
         .and_then(|it| it.get(KEY_DETAIL)?.as_str());
     let callable = |name: &&str| is_callable(name, call, registry);
-    let related = operation.related();
+    let related = &operation.registration.related;
     let name = |it: &'a Option<_>| it.as_ref().map(OperationName::as_str);
     Situation {
         key: match (call.caller_key(), named) {
@@ -159,11 +158,8 @@ fn situation<'a>(
 
 /// Whether the caller of this call may call that operation too.
 fn is_callable(name: &str, call: &Call, registry: &Registry) -> bool {
-    registry.get(name).is_some_and(|operation| {
-        let control = &operation.spec().access_control;
-        resolve::is_visible(operation, &Origin::Wire)
-            && missing_access(control, call.caller.as_deref()).is_none()
-    })
+    let external = registry.external(name);
+    external.is_some_and(|it| it.admits(call.caller.as_deref()))
 }
 
 /// The recovery in a situation, starting from the one that the failure has.

@@ -7,7 +7,6 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
-use super::request::Call;
 use crate::output::Output;
 
 /// The outcome of a call, with the facts about how it was produced.
@@ -21,10 +20,8 @@ pub struct Answer {
     pub attempts: u32,
     /// Whether the outcome was replayed.
     pub replayed: bool,
-    /// Whether the output matches its declared schema, if there is one.
-    pub matches_schema: bool,
-    /// The first schema violation of an output that was delivered anyway: one line without any value of the
-    /// output.
+    /// The first violation of the declared schema by an output that was delivered anyway: one line without any
+    /// value of the output.
     pub schema_violation: Option<String>,
     /// Until when repeating the call with the same key returns the same outcome.
     pub expires_at: Option<Timestamp>,
@@ -45,13 +42,13 @@ pub struct TaskAttempt {
 }
 
 impl Answer {
-    pub(super) fn failed(call: &Call, failure: Redacted) -> Self {
+    /// An answer without attempts.
+    pub(super) fn new(call: Uuid, outcome: Result<Output, Redacted>) -> Self {
         Self {
-            call: call.id,
-            outcome: Err(failure),
+            call,
+            outcome,
             attempts: 0,
             replayed: false,
-            matches_schema: true,
             schema_violation: None,
             expires_at: None,
             extra: None,

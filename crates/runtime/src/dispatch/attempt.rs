@@ -16,15 +16,16 @@ use panpan_failure::{Effect, Failure, codes};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use super::Dispatcher;
 use super::claim::Claimed;
 use super::raised::Raised;
 use super::validate::attempt_timeout_ms;
-use super::{Dispatcher, later, milliseconds_between};
 use crate::context::Context;
 use crate::handler::BoxFuture;
 use crate::ports::{Clock, Scope};
 use crate::registry::Operation;
 use crate::retry::Verdict;
+use crate::time::{later, milliseconds_between};
 
 /// How the handler ended.
 pub(super) enum Ended<T> {
@@ -56,12 +57,10 @@ pub(super) fn time_for_attempt(
     now: Timestamp,
     until: Option<Timestamp>,
 ) -> Result<AttemptTime, Raised> {
-    let Claimed {
-        operation, call, ..
-    } = claimed;
+    let (operation, call) = (&claimed.operation, &claimed.call);
     let refused = |failure: Failure| {
         let failure = failure.with_effect(effect_before);
-        Raised::by_gateway(failure, Some(operation.clone()))
+        Raised::by_gateway(failure, operation)
     };
     if call.is_aborted() {
         return Err(refused(cancelled(operation, effect_before)));
@@ -82,9 +81,7 @@ pub(super) async fn attempt(
     number: u32,
     scope: Option<Scope>,
 ) -> Attempted {
-    let Claimed {
-        operation, call, ..
-    } = claimed;
+    let (operation, call) = (&claimed.operation, &claimed.call);
     let AttemptTime { now, timeout_ms } = time;
     let clock = &*dispatcher.ports().clock;
     let deadline = later(now, timeout_ms);
@@ -117,14 +114,14 @@ pub(super) async fn attempt(
     };
     let result = match ended {
         Ended::Returned(Ok(output)) => Ok(output),
-        Ended::Returned(Err(failure)) if operation.returns_protocol_codes() => {
-            Err(Raised::by_gateway(failure, Some(operation.clone())))
+        Ended::Returned(Err(failure)) if operation.registration.returns_protocol_codes => {
+            Err(Raised::by_gateway(failure, operation))
         }
-        Ended::Returned(Err(failure)) => Err(Raised::by_handler(failure, operation.clone())),
+        Ended::Returned(Err(failure)) => Err(Raised::by_handler(failure, operation)),
         Ended::Panicked(message) => Err(panicked(operation, &message)),
         Ended::TimedOut => {
             let failure = timed_out(operation, claimed.is_repeatable(), timeout_ms);
-            let failure = match operation.relays() {
+            let failure = match operation.registration.relays {
                 // The other gateway may still be working. Its attempt counts, and is not repeated here.
                 true => failure.with_attempts(1),
                 false => failure,
@@ -136,16 +133,16 @@ pub(super) async fn attempt(
                 )]),
                 _ => failure,
             };
-            Err(Raised::by_gateway(failure, Some(operation.clone())))
+            Err(Raised::by_gateway(failure, operation))
         }
         Ended::Unanswered => {
             let caller_ms = call.timeout_ms.unwrap_or(timeout_ms);
             let failure = unanswered(operation, claimed.is_repeatable(), caller_ms);
-            Err(Raised::by_gateway(failure, Some(operation.clone())))
+            Err(Raised::by_gateway(failure, operation))
         }
         Ended::Aborted => {
             let failure = cancelled(operation, effect_when_interrupted(operation));
-            Err(Raised::by_gateway(failure, Some(operation.clone())))
+            Err(Raised::by_gateway(failure, operation))
         }
     };
     Attempted { result, verdict }
@@ -238,8 +235,7 @@ pub(super) fn panicked(operation: &Arc<Operation>, message: &str) -> Raised {
     let failure = Failure::new(codes::INTERNAL)
         .with_message(internal_error(operation))
         .with_effect(effect_when_interrupted(operation));
-    Raised::by_gateway(failure, Some(operation.clone()))
-        .with_private_cause(format!("panic: {message}"))
+    Raised::by_gateway(failure, operation).with_private_cause(format!("panic: {message}"))
 }
 
 /// The message for a failure that the operation did not declare.

@@ -11,16 +11,17 @@ use panpan_contract::retry::{Attempt, Decision, Terms, Waiting};
 use panpan_failure::{Code, Effect, Failure, Redacted, Violation, ViolationKind, codes};
 use serde_json::Value;
 
+use super::Dispatcher;
 use super::attempt::{Attempted, attempt, cancelled, time_for_attempt, worse};
 use super::circuit_refusal::circuit_open;
 use super::claim::Claimed;
 use super::raised::Raised;
 use super::request::TaskState;
 use super::validate::patient_until;
-use super::{Dispatcher, later, milliseconds_between};
 use crate::ports::{Fingerprint, Scope};
 use crate::registry::Operation;
 use crate::retry::{CircuitPass, OperationUpstream, Verdict, decide};
+use crate::time::{later, milliseconds_between};
 
 /// The minimum timeout of a retry.
 const RETRY_TIMEOUT_MS_MIN: u64 = 500;
@@ -29,6 +30,11 @@ const RETRY_TIMEOUT_MS_MIN: u64 = 500;
 pub(super) struct Finished {
     pub(super) claimed: Claimed,
     pub(super) outcome: Result<Arc<Value>, Redacted>,
+    pub(super) ran: Ran,
+}
+
+/// What the loop did to get the outcome.
+pub(super) struct Ran {
     /// Earlier attempts, passed in by the owner of a task.
     pub(super) earlier: Vec<Attempt>,
     pub(super) steps: Vec<Step>,
@@ -36,12 +42,27 @@ pub(super) struct Finished {
     pub(super) seed: Option<i64>,
     /// When the owner of a task should retry.
     pub(super) retry_at: Option<Timestamp>,
-    /// Whether the output matches its declared schema.
-    pub(super) matches_schema: bool,
-    pub(super) handler_called: bool,
+    /// What is wrong with an output that is delivered although it does not match its declared schema.
+    pub(super) schema_violation: Option<String>,
     /// How many attempts this call made, without those that a circuit refused.
     pub(super) attempts_made: u32,
     _made_here: (),
+}
+
+impl Ran {
+    /// Nothing yet.
+    fn new(terms: Terms) -> Self {
+        Self {
+            earlier: Vec::new(),
+            steps: Vec::new(),
+            terms,
+            seed: None,
+            retry_at: None,
+            schema_violation: None,
+            attempts_made: 0,
+            _made_here: (),
+        }
+    }
 }
 
 /// Attempts a call until there is an outcome, waiting between attempts.
@@ -74,15 +95,7 @@ async fn run_loop(
     Finished {
         claimed,
         outcome,
-        earlier: ran.earlier,
-        steps: ran.steps,
-        terms: ran.terms,
-        seed: ran.seed,
-        retry_at: ran.retry_at,
-        matches_schema: ran.matches_schema,
-        handler_called: ran.handler_called,
-        attempts_made: ran.attempts_made,
-        _made_here: (),
+        ran,
     }
 }
 
@@ -93,20 +106,14 @@ impl Finished {
         terms: Terms,
         outcome: Result<Arc<Value>, Redacted>,
     ) -> Self {
-        let is_invalid =
-            |output: &Arc<Value>| output_violation(&claimed.operation, output).is_some();
+        let mut ran = Ran::new(terms);
+        let output = outcome.as_ref().ok();
+        ran.schema_violation =
+            output.and_then(|output| output_violation(&claimed.operation, output));
         Self {
-            matches_schema: !outcome.as_ref().is_ok_and(is_invalid),
             claimed,
             outcome,
-            earlier: Vec::new(),
-            steps: Vec::new(),
-            terms,
-            seed: None,
-            retry_at: None,
-            handler_called: false,
-            attempts_made: 0,
-            _made_here: (),
+            ran,
         }
     }
 
@@ -122,15 +129,13 @@ impl Finished {
     pub(super) fn attempts(&self) -> u32 {
         self.claimed
             .attempts_before()
-            .saturating_add(self.attempts_made)
+            .saturating_add(self.ran.attempts_made)
     }
 }
 
 /// The retry terms of a call.
 pub(super) fn terms(claimed: &Claimed, waiting: Waiting) -> Terms {
-    let Claimed {
-        operation, call, ..
-    } = claimed;
+    let (operation, call) = (&claimed.operation, &claimed.call);
     let is_inline = waiting == Waiting::Inline;
     // A caller that sets a retry policy sets how long it waits with it.
     let from_caller = call.input_options.policy;
@@ -146,18 +151,6 @@ pub(super) fn terms(claimed: &Claimed, waiting: Waiting) -> Terms {
     }
 }
 
-/// The result of the loop besides the outcome.
-struct LoopResult {
-    earlier: Vec<Attempt>,
-    steps: Vec<Step>,
-    terms: Terms,
-    seed: Option<i64>,
-    retry_at: Option<Timestamp>,
-    matches_schema: bool,
-    handler_called: bool,
-    attempts_made: u32,
-}
-
 enum Next {
     Answer(Result<Arc<Value>, Redacted>),
     Retry { delay_ms: u64, after: Redacted },
@@ -168,16 +161,10 @@ struct AttemptLoop<'a> {
     dispatcher: &'a Dispatcher,
     claimed: &'a Claimed,
     scope: Option<Scope>,
-    terms: Terms,
-    seed: Option<i64>,
     /// How many attempts at the start of the history were made before this loop.
     earlier: usize,
     history: Vec<Attempt>,
-    steps: Vec<Step>,
-    retry_at: Option<Timestamp>,
-    matches_schema: bool,
-    handler_called: bool,
-    attempts_made: u32,
+    ran: Ran,
     /// The last failure that was not a refusal by a circuit.
     last_failure: Option<Redacted>,
     circuits: Option<CircuitPass<'a>>,
@@ -192,19 +179,15 @@ impl<'a> AttemptLoop<'a> {
     ) -> Self {
         let begin =
             |upstream: &'a OperationUpstream| upstream.begin(dispatcher.ports().clock.now());
+        let mut ran = Ran::new(terms(claimed, waiting));
+        ran.seed = claimed.call.retry_seed;
         Self {
             dispatcher,
             claimed,
             scope: task.scope,
-            terms: terms(claimed, waiting),
-            seed: claimed.call.retry_seed,
             earlier: task.history.len(),
             history: task.history,
-            steps: Vec::new(),
-            retry_at: None,
-            matches_schema: true,
-            handler_called: false,
-            attempts_made: 0,
+            ran,
             last_failure: None,
             circuits: claimed.operation.upstream().map(begin),
         }
@@ -220,18 +203,10 @@ impl<'a> AttemptLoop<'a> {
     }
 
     /// Ends the loop; dropping it reports the result to the circuits.
-    fn end(mut self) -> LoopResult {
+    fn end(mut self) -> Ran {
         self.history.truncate(self.earlier);
-        LoopResult {
-            earlier: self.history,
-            steps: self.steps,
-            terms: self.terms,
-            seed: self.seed,
-            retry_at: self.retry_at,
-            matches_schema: self.matches_schema,
-            handler_called: self.handler_called,
-            attempts_made: self.attempts_made,
-        }
+        self.ran.earlier = self.history;
+        self.ran
     }
 
     async fn attempt_and_decide(&mut self) -> Next {
@@ -249,8 +224,7 @@ impl<'a> AttemptLoop<'a> {
             let failure = self.stamp_redact_settle(refusal);
             return self.refused(failure, started_at);
         }
-        self.handler_called = true;
-        self.attempts_made = self.attempts_made.saturating_add(1);
+        self.ran.attempts_made = self.ran.attempts_made.saturating_add(1);
         let number = self.next_attempt_number() - 1;
         let Attempted { result, verdict } =
             attempt(self.dispatcher, self.claimed, time, number, self.scope).await;
@@ -258,7 +232,7 @@ impl<'a> AttemptLoop<'a> {
             Ok(output) => {
                 let ended_at = self.now();
                 self.report_to_circuits(verdict, None, ended_at);
-                self.steps.push(Step {
+                self.ran.steps.push(Step {
                     started_at,
                     ended_at,
                     failed: None,
@@ -272,7 +246,7 @@ impl<'a> AttemptLoop<'a> {
                     self.report_to_circuits(verdict, Some(&failure), self.now());
                 }
                 if was_not_sent(&failure) {
-                    self.attempts_made -= 1;
+                    self.ran.attempts_made -= 1;
                 } else {
                     self.last_failure = Some(failure.clone());
                 }
@@ -284,20 +258,18 @@ impl<'a> AttemptLoop<'a> {
     /// When a retry has to end, so that the caller still gets the earlier failure in time. The first attempt
     /// has the full timeout of its operation.
     fn retry_deadline(&self) -> Option<Timestamp> {
-        let is_retry = self.attempts_made > 0 && self.claimed.is_repeatable();
-        let patient_until = self.terms.patient_until.filter(|_| is_retry)?;
+        let is_retry = self.ran.attempts_made > 0 && self.claimed.is_repeatable();
+        let patient_until = self.ran.terms.patient_until.filter(|_| is_retry)?;
         Some(patient_until.max(later(self.now(), RETRY_TIMEOUT_MS_MIN)))
     }
 
     /// The refusal of this attempt by a circuit, if one is open.
     fn circuit_refusal(&mut self, now: Timestamp) -> Option<Raised> {
         let refused = self.circuits.as_mut()?.permit(now).err()?;
-        let Claimed {
-            operation, call, ..
-        } = self.claimed;
+        let (operation, call) = (&self.claimed.operation, &self.claimed.call);
         let failure = circuit_open(operation, operation.upstream()?, call, refused)
             .with_effect(self.effect_so_far());
-        Some(Raised::by_gateway(failure, Some(operation.clone())))
+        Some(Raised::by_gateway(failure, operation))
     }
 
     /// Reports the verdict of an attempt to the circuits.
@@ -310,27 +282,23 @@ impl<'a> AttemptLoop<'a> {
 
     /// Checks an output against its schema. An invalid output is delivered, unless the operation is strict.
     fn check_output(&mut self, output: Arc<Value>) -> Result<Arc<Value>, Raised> {
-        let Claimed {
-            operation, call, ..
-        } = self.claimed;
+        let (operation, call) = (&self.claimed.operation, &self.claimed.call);
         let Some(cause) = output_violation(operation, &output) else {
             return Ok(output);
         };
         let outputs = operation.spec().outputs;
-        let is_strict = outputs.map_or(self.dispatcher.settings().strict, |it| {
+        let is_strict = outputs.map_or(self.dispatcher.0.settings.strict, |it| {
             it == Outputs::Strict
         });
         if is_strict {
             let failure = Failure::new(codes::ERR_OUTPUT_INVALID)
                 .with_message(cause.clone())
                 .with_effect(effect_when_done(operation));
-            return Err(
-                Raised::by_gateway(failure, Some(operation.clone())).with_private_cause(cause)
-            );
+            return Err(Raised::by_gateway(failure, operation).with_private_cause(cause));
         }
         let log = &self.dispatcher.ports().log;
         log.note(call.id, operation.name().as_str(), &cause);
-        self.matches_schema = false;
+        self.ran.schema_violation = Some(cause);
         Ok(output)
     }
 
@@ -365,7 +333,7 @@ impl<'a> AttemptLoop<'a> {
     ) -> Next {
         self.history.push(failed.clone());
         let decided = self.decide(&failed, ended_at);
-        self.steps.push(Step {
+        self.ran.steps.push(Step {
             started_at,
             ended_at,
             failed: Some(failed),
@@ -374,7 +342,7 @@ impl<'a> AttemptLoop<'a> {
         match decided.decision {
             Decision::Answer(_) => Next::Answer(Err(self.final_failure(failure))),
             Decision::Later(at) => {
-                self.retry_at = Some(at);
+                self.ran.retry_at = Some(at);
                 Next::Answer(Err(failure))
             }
             Decision::Again { delay_ms } => Next::Retry {
@@ -412,7 +380,7 @@ impl<'a> AttemptLoop<'a> {
             budget = Some(allows);
             allows
         };
-        let decision = decide(&self.history, now, seed, self.terms, ask_budget);
+        let decision = decide(&self.history, now, seed, self.ran.terms, ask_budget);
         Decided {
             at: now,
             budget,
@@ -443,7 +411,7 @@ impl<'a> AttemptLoop<'a> {
         }
         let operation = &self.claimed.operation;
         let cancelled = cancelled(operation, self.effect_so_far());
-        let raised = Raised::by_gateway(cancelled, Some(operation.clone()));
+        let raised = Raised::by_gateway(cancelled, operation);
         Err(self.stamp_redact_settle(raised))
     }
 
@@ -460,15 +428,15 @@ impl<'a> AttemptLoop<'a> {
         let of_task = of_task.filter(|attempt| !is_refusal(attempt)).count();
         let of_task = u32::try_from(of_task).unwrap_or(u32::MAX);
         let earlier = self.claimed.attempts_before().saturating_add(of_task);
-        earlier.saturating_add(self.attempts_made).saturating_add(1)
+        earlier
+            .saturating_add(self.ran.attempts_made)
+            .saturating_add(1)
     }
 
     /// Drawn at the first failure.
     fn seed(&mut self) -> i64 {
-        let Claimed {
-            operation, call, ..
-        } = self.claimed;
-        *self.seed.get_or_insert_with(|| {
+        let (operation, call) = (&self.claimed.operation, &self.claimed.call);
+        *self.ran.seed.get_or_insert_with(|| {
             if operation.spec().deterministic {
                 Fingerprint::of(operation.name(), &call.input).retry_seed()
             } else {

@@ -22,13 +22,11 @@ pub(super) struct Authorized {
 }
 
 pub(super) fn authorize(resolved: Resolved) -> Result<Authorized, Raised> {
-    let Resolved {
-        operation, call, ..
-    } = resolved;
+    let (operation, call) = (resolved.operation, resolved.call);
     let control = &operation.spec().access_control;
     if let Some(missing) = missing_access(control, call.caller.as_deref()) {
         let refusal = forbidden(&operation, control, &missing);
-        return Err(Raised::by_gateway(refusal, Some(operation)));
+        return Err(Raised::by_gateway(refusal, &operation));
     }
     Ok(Authorized {
         operation,

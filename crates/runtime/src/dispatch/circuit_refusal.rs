@@ -54,7 +54,7 @@ fn last_failure_text(cause: &Cause) -> String {
 /// The last failure as this caller may see it. Its message may quote the input of another caller, who then
 /// gets only the title of the code.
 fn cause(last: LastFailure, call: &Call) -> Cause {
-    let caller = call.caller.as_ref().map(|it| it.id.as_str());
+    let caller = call.caller_id();
     let message = if last.caller.as_deref() == caller {
         last.message
     } else {

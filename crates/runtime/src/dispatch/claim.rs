@@ -57,8 +57,8 @@ pub(super) struct Keyed {
 
 /// What a successful claim allows.
 pub(super) enum Grant {
-    /// Run the operation.
-    Run(Claimed),
+    /// Run the operation while the key is held.
+    Run(HeldKey, Claimed),
     /// Replay the recorded outcome.
     Replay(Kept),
 }
@@ -127,9 +127,7 @@ impl Claimed {
     /// The scope of the downstream key. It is the same whether or not the store holds the key. A service that
     /// recognises keys always gets one.
     pub(super) fn scope(&self) -> Option<Scope> {
-        let Self {
-            operation, call, ..
-        } = self;
+        let (operation, call) = (&self.operation, &self.call);
         let held = self
             .held
             .map(|held| held.lease.scope.of_generation(held.generation));
@@ -146,7 +144,7 @@ pub(super) fn generated_key(id: Uuid) -> IdempotencyKey {
 }
 
 fn scope(operation: &Operation, call: &Call, key: &IdempotencyKey) -> Scope {
-    let caller = call.caller.as_ref().map(|it| it.id.as_str());
+    let caller = call.caller_id();
     Scope::of(caller, operation.name(), key)
 }
 
@@ -197,12 +195,12 @@ pub(super) async fn claim(
             before,
             generation,
         }) => {
-            let held = Some(HeldKey {
+            let held = HeldKey {
                 lease,
                 before,
                 generation,
-            });
-            Ok(Grant::Run(Claimed::of(validated, held)))
+            };
+            Ok(Grant::Run(held, Claimed::of(validated, Some(held))))
         }
         Ok(ports::Claimed::Replay(kept)) => Ok(Grant::Replay(kept)),
         Ok(ports::Claimed::InFlight { .. }) if validated.call.is_aborted() => {
@@ -217,12 +215,6 @@ pub(super) async fn claim(
             let failure = cancelled(&validated.operation, Effect::None);
             Err(refused(failure, &validated))
         }
-        Err(_)
-            if dispatcher.settings().run_without_store
-                && is_harmless(&validated.operation, &validated.call.input) =>
-        {
-            Ok(Grant::Run(Claimed::of(validated, None)))
-        }
         Err(error) => {
             let cause = format!("the key could not be claimed: {error}");
             Err(refused(store_failed(&error), &validated).with_private_cause(cause))
@@ -235,19 +227,17 @@ fn claim_request(
     validated: &Validated,
     key: &IdempotencyKey,
 ) -> ports::Claim {
-    let Validated {
-        operation, call, ..
-    } = validated;
+    let (operation, call) = (&validated.operation, &validated.call);
     ports::Claim {
         scope: scope(operation, call, key),
         fingerprint: Fingerprint::of(operation.name(), &call.input),
         call: call.id,
-        lease_ms: dispatcher.settings().lease_ms,
+        lease_ms: dispatcher.0.settings.lease_ms,
     }
 }
 
 fn refused(failure: Failure, validated: &Validated) -> Raised {
-    Raised::by_gateway(failure, Some(validated.operation.clone()))
+    Raised::by_gateway(failure, &validated.operation)
 }
 
 fn missing_key(operation: &Operation) -> Failure {

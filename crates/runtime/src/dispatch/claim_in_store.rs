@@ -12,10 +12,11 @@ use futures_util::future::{Either, select};
 use super::answer::Reply;
 use super::request::InFlight;
 use super::validate::Validated;
-use super::{Dispatcher, STORE_PATIENCE_MS, milliseconds_between};
+use super::{Dispatcher, STORE_PATIENCE_MS};
 use crate::handler::BoxFuture;
 use crate::ports::Ports;
 use crate::ports::{Before, Claim, Claimed, Completion, End, StoreError};
+use crate::time::milliseconds_between;
 
 /// How often a key in flight is claimed again, and how often releasing a late claim is retried.
 const POLL_MS: u64 = 50;

@@ -5,13 +5,14 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
 
-use super::milliseconds_between;
 use super::request::Call;
+use crate::lock::lock;
+use crate::time::milliseconds_between;
 
 /// How long a streak is remembered after its last failure; longer than any delay that it leads to.
 const REMEMBERED_MS: u64 = 120_000;
@@ -48,12 +49,12 @@ impl FailureStreaks {
     }
 
     fn hash(&self, operation: &str, call: &Call) -> u64 {
-        let caller = call.caller.as_ref().map(|it| it.id.as_str());
+        let caller = call.caller_id();
         self.hasher.hash_one((operation, caller, &*call.input))
     }
 
     fn count(&self, hash: u64, now: Timestamp) -> u32 {
-        let mut streaks = self.streaks();
+        let mut streaks = lock(&self.streaks);
         if streaks.len() >= STREAKS_LIMIT {
             streaks.retain(|_, streak| streak.is_remembered(now));
         }
@@ -69,14 +70,10 @@ impl FailureStreaks {
     }
 
     fn end(&self, hash: u64) {
-        let mut streaks = self.streaks();
+        let mut streaks = lock(&self.streaks);
         streaks.remove(&hash);
         self.has_streaks
             .store(!streaks.is_empty(), Ordering::Relaxed);
-    }
-
-    fn streaks(&self) -> MutexGuard<'_, HashMap<u64, Streak>> {
-        self.streaks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -119,7 +116,7 @@ mod tests {
         for hash in 0..STREAKS_LIMIT as u64 + 10 {
             streaks.count(hash, at(0));
         }
-        assert_eq!(streaks.streaks().len(), STREAKS_LIMIT);
+        assert_eq!(lock(&streaks.streaks).len(), STREAKS_LIMIT);
         let new = u64::MAX;
         assert_eq!(
             (streaks.count(new, at(0)), streaks.count(new, at(0))),

@@ -39,7 +39,7 @@ pub(super) fn take_input_options(
     request: &mut CallRequest,
 ) -> InputOptions {
     let mut options = InputOptions::default();
-    if !operation.is_some_and(|operation| operation.has_options_in_input()) {
+    if !operation.is_some_and(|operation| operation.registration.options_in_input) {
         return options;
     }
     options.violations.extend(take_key(request));

@@ -28,7 +28,7 @@ impl Dispatcher {
         let call = keyed.validated.call.clone();
         let operation = keyed.validated.operation.clone();
         let (sender, receiver) = oneshot::channel();
-        let running = self.running().begin();
+        let running = self.0.running.begin();
         let work = self
             .clone()
             .claim_and_run(keyed, Reply::to(sender), running);
@@ -45,7 +45,7 @@ impl Dispatcher {
                 let failure = Failure::new(codes::ERR_OUTCOME_UNKNOWN)
                     .with_message("the gateway stopped before the outcome was known")
                     .with_effect(Effect::Unknown);
-                self.refuse(Raised::by_gateway(failure, Some(operation)), &call)
+                self.refuse(Raised::by_gateway(failure, &operation), &call)
             }
         }
     }
@@ -54,7 +54,7 @@ impl Dispatcher {
     ///
     /// Call it before the process exits: calls that hold a key continue after their callers have left.
     pub async fn drain(&self) {
-        self.running().idle().await;
+        self.0.running.idle().await;
     }
 
     async fn claim_and_run(self, keyed: Keyed, reply: Reply, _running: RunningCall) {
@@ -63,11 +63,10 @@ impl Dispatcher {
         match claim(&self, keyed, &reply).await {
             Err(raised) => reply.send(self.refuse(raised, &call)),
             Ok(Grant::Replay(kept)) => reply.send(self.replay(kept, &operation, &call)),
-            Ok(Grant::Run(claimed)) => match claimed.held {
-                // On the heap, so that a replay does not allocate the future of a run.
-                Some(held) => Box::pin(self.run_keyed(held, claimed, reply)).await,
-                None => reply.send(self.record(attempt_loop::run(&self, claimed).await)),
-            },
+            // On the heap, so that a replay does not allocate the future of a run.
+            Ok(Grant::Run(held, claimed)) => {
+                Box::pin(self.run_keyed(held, claimed, reply)).await;
+            }
         }
     }
 
@@ -104,7 +103,7 @@ impl Dispatcher {
 
     /// Does the work while renewing the lease; `None` when the lease was lost.
     async fn while_lease_held<T>(&self, held: HeldKey, work: impl Future<Output = T>) -> Option<T> {
-        let lease_ms = self.settings().lease_ms;
+        let lease_ms = self.0.settings.lease_ms;
         let renewal = async {
             loop {
                 self.ports().clock.sleep((lease_ms / 3).max(1)).await;

@@ -1,14 +1,14 @@
 //! Periodic maintenance: hands counts to the store and deletes expired data.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::Dispatcher;
-use crate::ports::{StoreError, Swept};
+use super::{Dispatcher, ONE_CALL};
+use crate::lock::lock;
+use crate::ports::{Calls, StoreError, Swept};
 use crate::registry::Registry;
-use crate::tally::CallFlags;
 
 /// The maximum number of sweeps in one run.
 const SWEEPS_LIMIT: u32 = 100;
@@ -19,15 +19,15 @@ impl Dispatcher {
     pub async fn maintain(&self) -> Result<Swept, StoreError> {
         self.collect_successes();
         let outcomes = &self.ports().outcomes;
-        let repeated = self.repeated_failures().take_counted();
+        let repeated = self.0.repeated_failures.take_counted();
         repeated.into_iter().for_each(|it| outcomes.note(it));
-        let counts = self.tally().take();
+        let counts = lock(&self.0.tally).take();
         if !counts.is_empty() {
             outcomes.count(counts);
         }
         // Deleting may work even if writing failed.
         let flushed = outcomes.flush().await;
-        let kept_ms = self.settings().recordings_keep_ms;
+        let kept_ms = self.0.settings.recordings_keep_ms;
         let kept = SignedDuration::from_millis(i64::try_from(kept_ms).unwrap_or(i64::MAX));
         let before = self.ports().clock.now().saturating_sub(kept);
         let swept = self.sweep(before.unwrap_or(Timestamp::MIN)).await;
@@ -57,17 +57,13 @@ impl Dispatcher {
                 let calls = operation.successes.swap(0, Ordering::Relaxed);
                 if calls > 0 {
                     let name = operation.name().as_str();
-                    self.tally()
-                        .add(name, None, now, CallFlags::default(), calls);
+                    let calls = Calls { calls, ..ONE_CALL };
+                    self.count(name, None, now, calls);
                 }
             }
         };
         collect(&self.0.registry.load());
-        let mut retired = self
-            .0
-            .retired
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut retired = lock(&self.0.retired);
         retired.iter().for_each(|registry| collect(registry));
         retired.retain(is_still_used);
     }

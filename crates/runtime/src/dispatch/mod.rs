@@ -1,13 +1,14 @@
 //! The pipeline that every call from every protocol goes through. Each stage is one file.
 //!
 //! ```text
-//! decode → resolve → authorize → validate → claim → { attempt → stamp → redact → settle → decide }* → record
-//!             └─────────┴───────────┴─────────┴────→ stamp → redact → settle → failure
+//! decode → options → resolve → authorize → validate → claim → { attempt → stamp → redact → settle → decide }* → record
+//!                       └─────────┴───────────┴─────────┴────→ stamp → redact → settle → failure
 //! ```
 //!
-//! `decode` belongs to the protocols, which build a `CallRequest` (`request`). `claim` asks the store
-//! through `claim_in_store`. The braces are the only loop, `attempt_loop`; `decide` is `retry::decide`.
-//! `record` covers calls without a key, `record_keyed` calls with one.
+//! `decode` belongs to the protocols, which build a `CallRequest` (`request`). `options` is `input_options`,
+//! for the few operations with options in their input. `claim` asks the store through `claim_in_store`. The
+//! braces are the only loop, `attempt_loop`; `decide` is `retry::decide`. `record` covers calls without a key,
+//! `record_keyed` calls with one.
 //!
 //! Each stage consumes the type that the previous stage returned and returns the next one. Only its own
 //! stage can construct a type, so the compiler enforces the order. A refusal skips ahead to stamp, a
@@ -47,23 +48,21 @@ mod tests;
 mod validate;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwap;
-use jiff::{SignedDuration, Timestamp};
-use panpan_contract::recording::{RecordedOutcome, Recording};
-use panpan_contract::retry::Terms;
-use panpan_failure::{Failure, Redacted, codes};
+use jiff::Timestamp;
+use panpan_contract::recording::RecordedOutcome;
+use panpan_failure::{Code, Failure, Redacted, codes};
 use tokio::sync::watch;
 
 use crate::idempotency::IdempotencyKey;
-use crate::identity::{Identity, missing_access};
-use crate::ports::Ports;
-use crate::ports::{Fingerprint, Scope, StoreState};
+use crate::identity::Identity;
+use crate::lock::lock;
+use crate::ports::{Calls, Counts, Fingerprint, Ports, Scope, StoreState};
 use crate::registry::{Operation, Registry};
 use crate::retry::OpenCircuit;
 use crate::settings::Settings;
-use crate::tally::{CallFlags, Tally};
 use advise::Retention;
 use claim::{Claimed, KeyCheck, check_key};
 use failure_streaks::FailureStreaks;
@@ -85,6 +84,13 @@ pub use validate::{DEFAULT_CALL_TIMEOUT_MS, DEFAULT_PATIENCE_MS, DEFAULT_TIMEOUT
 /// The name under which calls of unknown operations are counted.
 pub const UNKNOWN_OPERATION: &str = "(unknown)";
 
+/// A call that was neither retried nor replayed.
+const ONE_CALL: Calls = Calls {
+    calls: 1,
+    retried: 0,
+    replayed: 0,
+};
+
 /// The minimum time to wait for the store, even when the deadline of the call is sooner.
 const STORE_PATIENCE_MS: u64 = 2000;
 
@@ -101,7 +107,8 @@ struct Inner {
     retired: Mutex<Vec<Arc<Registry>>>,
     ports: Ports,
     settings: Settings,
-    tally: Tally,
+    /// Calls that the store does not know yet.
+    tally: Mutex<Counts>,
     repeated_failures: RepeatedFailures,
     streaks: FailureStreaks,
     running: RunningCalls,
@@ -123,7 +130,7 @@ impl Dispatcher {
             retired: Mutex::default(),
             ports,
             settings: settings.corrected(),
-            tally: Tally::default(),
+            tally: Mutex::default(),
             repeated_failures: RepeatedFailures::default(),
             streaks: FailureStreaks::default(),
             running: RunningCalls::default(),
@@ -144,12 +151,7 @@ impl Dispatcher {
     /// Replaces the registry; running calls finish with the operations they started with.
     pub fn replace(&self, registry: Registry) {
         let before = self.0.registry.swap(Arc::new(registry));
-        let mut retired = self
-            .0
-            .retired
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        retired.push(before);
+        lock(&self.0.retired).push(before);
         self.0.changed.send_replace(());
     }
 
@@ -161,11 +163,8 @@ impl Dispatcher {
     /// The external operations that this caller may call, ordered by name.
     pub fn callable(&self, caller: Option<&Identity>) -> Vec<Arc<Operation>> {
         let registry = self.0.registry.load();
-        let callable = registry.operations().filter(|operation| {
-            resolve::is_visible(operation, &Origin::Wire)
-                && missing_access(&operation.spec().access_control, caller).is_none()
-        });
-        callable.cloned().collect()
+        let external = registry.operations().filter(|it| it.is_external());
+        external.filter(|it| it.admits(caller)).cloned().collect()
     }
 
     /// The circuits of these operations and their hosts that are not closed.
@@ -219,10 +218,10 @@ impl Dispatcher {
             }
         };
         let finished = attempt_loop::run_once(self, Claimed::for_task(validated), task).await;
-        let last = finished.steps.last();
+        let last = finished.ran.steps.last();
         TaskAttempt {
             attempt: last.and_then(|step| step.failed.clone()),
-            retry_at: finished.retry_at,
+            retry_at: finished.ran.retry_at,
             answer: self.record(finished),
         }
     }
@@ -240,10 +239,9 @@ impl Dispatcher {
     /// stamped, redacted and recorded like any other.
     pub fn reject(&self, request: CallRequest, failure: Failure) -> Answer {
         let call = self.begin(request);
-        let registry = self.0.registry.load();
-        let operation = registry.get(&call.operation);
+        let operation = call.named.clone();
         let operation = operation.filter(|it| resolve::is_visible(it, &call.origin));
-        self.refuse(Raised::by_gateway(failure, operation.cloned()), &call)
+        self.refuse(Raised::refusal(failure, operation), &call)
     }
 
     /// Generates a key for a call that has none. If the outcome is unknown, the failure names the key;
@@ -256,24 +254,9 @@ impl Dispatcher {
         &self.0.ports
     }
 
-    fn settings(&self) -> &Settings {
-        &self.0.settings
-    }
-
-    fn running(&self) -> &RunningCalls {
-        &self.0.running
-    }
-
-    fn tally(&self) -> &Tally {
-        &self.0.tally
-    }
-
-    fn repeated_failures(&self) -> &RepeatedFailures {
-        &self.0.repeated_failures
-    }
-
-    fn streaks(&self) -> &FailureStreaks {
-        &self.0.streaks
+    /// Counts calls until they are stored.
+    fn count(&self, operation: &str, code: Option<&Code>, at: Timestamp, calls: Calls) {
+        lock(&self.0.tally).add(operation, code, at, calls);
     }
 
     /// Assigns an id and a time to a decoded request, and applies the options in its input.
@@ -297,7 +280,7 @@ impl Dispatcher {
 
     /// Answers a call whose handler did not run.
     fn refuse(&self, raised: Raised, call: &Call) -> Answer {
-        Answer::failed(call, self.refused(raised, call))
+        Answer::new(call.id, Err(self.refused(raised, call)))
     }
 
     fn refused(&self, raised: Raised, call: &Call) -> Redacted {
@@ -305,18 +288,14 @@ impl Dispatcher {
         let failure = self.refusal_of(raised, call);
         let operation = failure.operation().filter(|_| known);
         let operation = operation.unwrap_or(UNKNOWN_OPERATION);
-        self.tally().add(
-            operation,
-            Some(failure.code()),
-            call.at,
-            CallFlags::default(),
-            1,
-        );
+        self.count(operation, Some(failure.code()), call.at, ONE_CALL);
         let is_known = known && failure.code().as_str() != codes::FORBIDDEN.code;
         // Recording calls that anyone can make up would let anyone fill the store.
         let is_noise = call.caller.is_none() && !is_known;
         if !is_noise && !self.is_only_counted(operation, &failure, call) {
-            self.note(refusal(&failure, call));
+            let name = failure.operation().unwrap_or_default().to_owned();
+            let outcome = RecordedOutcome::Failed(failure.clone());
+            self.note(record::recording(call, name, outcome));
         }
         failure
     }
@@ -332,39 +311,12 @@ impl Dispatcher {
     fn stamp_redact_settle(&self, raised: Raised, call: &Call) -> Redacted {
         let ports = self.ports();
         let stamped = stamp::stamp(raised, call, &*ports.ids, &*ports.clock);
-        let settled = settle::settle(redact::redact(stamped, call), self.settings().strict);
-        if let (Some(id), Some(cause)) = (settled.failure.id(), &settled.private_cause) {
-            let operation = settled.failure.operation().unwrap_or_default();
+        let cleaned = redact::redact(stamped, call);
+        let (failure, private_cause) = settle::settle(cleaned, self.0.settings.strict);
+        if let (Some(id), Some(cause)) = (failure.id(), &private_cause) {
+            let operation = failure.operation().unwrap_or_default();
             ports.log.note(id, operation, cause);
         }
-        settled.failure
+        failure
     }
-}
-
-fn refusal(failure: &Redacted, call: &Call) -> Recording {
-    Recording {
-        id: call.id,
-        at: call.at,
-        operation: failure.operation().unwrap_or_default().to_owned(),
-        caller: call.caller.as_ref().map(|it| it.id.clone()),
-        input: None,
-        retry_seed: call.retry_seed.unwrap_or_default(),
-        terms: Terms::NONE,
-        earlier: Vec::new(),
-        steps: Vec::new(),
-        items: None,
-        repeats: 0,
-        outcome: RecordedOutcome::Failed(failure.clone()),
-    }
-}
-
-/// The time after a delay, or the maximum timestamp.
-pub(crate) fn later(now: Timestamp, delay_ms: u64) -> Timestamp {
-    let delay = i64::try_from(delay_ms).map_or(SignedDuration::MAX, SignedDuration::from_millis);
-    now.saturating_add(delay).unwrap_or(Timestamp::MAX)
-}
-
-/// How much later the second time is; nothing when it is earlier.
-pub(crate) fn milliseconds_between(now: Timestamp, then: Timestamp) -> u64 {
-    u64::try_from(then.duration_since(now).as_millis()).unwrap_or_default()
 }

@@ -24,8 +24,8 @@ pub(super) enum RaisedBy {
 }
 
 impl Raised {
-    /// A refusal or another failure of the gateway.
-    pub(super) fn by_gateway(failure: Failure, operation: Option<Arc<Operation>>) -> Self {
+    /// A refusal by the gateway, perhaps of an unknown operation.
+    pub(super) fn refusal(failure: Failure, operation: Option<Arc<Operation>>) -> Self {
         Self {
             failure,
             raised_by: RaisedBy::Gateway,
@@ -34,13 +34,16 @@ impl Raised {
         }
     }
 
+    /// A refusal or another failure of the gateway.
+    pub(super) fn by_gateway(failure: Failure, operation: &Arc<Operation>) -> Self {
+        Self::refusal(failure, Some(operation.clone()))
+    }
+
     /// A failure that a handler returned.
-    pub(super) fn by_handler(failure: Failure, operation: Arc<Operation>) -> Self {
+    pub(super) fn by_handler(failure: Failure, operation: &Arc<Operation>) -> Self {
         Self {
-            failure,
             raised_by: RaisedBy::Handler,
-            operation: Some(operation),
-            private_cause: None,
+            ..Self::by_gateway(failure, operation)
         }
     }
 

@@ -7,21 +7,22 @@ use std::sync::atomic::Ordering;
 
 use panpan_contract::operation::Redaction;
 use panpan_contract::recording::{RecordedOutcome, Recording};
+use panpan_contract::retry::Terms;
 use panpan_contract::{digest, hex};
 use panpan_failure::{Failure, Redacted, size};
 use panpan_redact::Redactor;
 use serde_json::Value;
 
-use super::Dispatcher;
 use super::advise::Retention;
 use super::answer::Answer;
-use super::attempt_loop::{Finished, output_violation};
+use super::attempt_loop::Finished;
 use super::request::Call;
 use super::stamp::PARAMETERS_BYTES_LIMIT;
+use super::{Dispatcher, ONE_CALL};
 use crate::output::Output;
+use crate::ports::Calls;
 use crate::registry::Operation;
 use crate::settings::Record;
-use crate::tally::CallFlags;
 
 impl Dispatcher {
     /// Records a call without a key, and returns the answer.
@@ -30,7 +31,7 @@ impl Dispatcher {
         if let Some(recording) = self.recording(&finished) {
             self.note(recording);
         }
-        self.count(&finished);
+        self.count_finished(&finished);
         answer(finished)
     }
 
@@ -43,13 +44,14 @@ impl Dispatcher {
         finished
     }
 
-    pub(super) fn count(&self, finished: &Finished) {
+    pub(super) fn count_finished(&self, finished: &Finished) {
         let claimed = &finished.claimed;
         if finished.outcome.is_ok() {
-            self.streaks()
+            self.0
+                .streaks
                 .ended(claimed.operation.name().as_str(), &claimed.call);
         }
-        let retried = finished.attempts_made > 1;
+        let retried = finished.ran.attempts_made > 1;
         let code = finished
             .outcome
             .as_ref()
@@ -60,12 +62,12 @@ impl Dispatcher {
             claimed.operation.successes.fetch_add(1, Ordering::Relaxed);
             return;
         }
-        let flags = CallFlags {
-            retried,
-            replayed: false,
+        let calls = Calls {
+            retried: u64::from(retried),
+            ..ONE_CALL
         };
         let name = claimed.operation.name().as_str();
-        self.tally().add(name, code, claimed.call.at, flags, 1);
+        self.count(name, code, claimed.call.at, calls);
     }
 
     /// Passes a recording to the store, and tracks equal failures.
@@ -75,23 +77,24 @@ impl Dispatcher {
     }
 
     pub(super) fn track_repeats(&self, recording: &Recording) {
-        if let Some(before) = self.repeated_failures().track(recording) {
+        if let Some(before) = self.0.repeated_failures.track(recording) {
             self.ports().outcomes.note(before);
         }
     }
 
     /// Whether a failure is only counted, because enough equal ones were just recorded.
     pub(super) fn is_only_counted(&self, operation: &str, failure: &Failure, call: &Call) -> bool {
-        let caller = call.caller.as_ref().map(|it| it.id.as_str());
+        let caller = call.caller_id();
         let code = failure.code();
-        self.repeated_failures()
+        self.0
+            .repeated_failures
             .count(operation, code, caller, call.at)
     }
 
     pub(super) fn recording(&self, finished: &Finished) -> Option<Recording> {
         let claimed = &finished.claimed;
         let sampling_counter = &claimed.operation.sampling_counter;
-        let is_recorded = match (&finished.outcome, self.settings().record) {
+        let is_recorded = match (&finished.outcome, self.0.settings.record) {
             (Err(failure), _) => {
                 let name = claimed.operation.name().as_str();
                 !self.is_only_counted(name, failure, &claimed.call)
@@ -99,7 +102,7 @@ impl Dispatcher {
             (Ok(_), Record::All) => true,
             (Ok(_), Record::Failures) => false,
             (Ok(_), Record::Sample { every }) => {
-                finished.steps.len() > 1
+                finished.ran.steps.len() > 1
                     || sampling_counter
                         .fetch_add(1, Ordering::Relaxed)
                         .checked_rem(every)
@@ -107,40 +110,49 @@ impl Dispatcher {
             }
         };
         is_recorded.then(|| Recording {
-            id: claimed.call.id,
-            at: claimed.call.at,
-            operation: claimed.operation.name().to_string(),
-            caller: claimed.call.caller.as_ref().map(|it| it.id.clone()),
             input: shown_input(
                 &claimed.operation,
                 &claimed.call,
                 finished.outcome.as_ref().err(),
             ),
-            retry_seed: finished.seed.unwrap_or_default(),
-            terms: finished.terms,
-            earlier: finished.earlier.clone(),
-            steps: finished.steps.clone(),
-            items: None,
-            repeats: 0,
-            outcome: recorded(&finished.outcome),
+            retry_seed: finished.ran.seed.unwrap_or_default(),
+            terms: finished.ran.terms,
+            earlier: finished.ran.earlier.clone(),
+            steps: finished.ran.steps.clone(),
+            ..recording(
+                &claimed.call,
+                claimed.operation.name().to_string(),
+                recorded(&finished.outcome),
+            )
         })
     }
 }
 
+/// The recording of a call without attempts.
+pub(super) fn recording(call: &Call, operation: String, outcome: RecordedOutcome) -> Recording {
+    Recording {
+        id: call.id,
+        at: call.at,
+        operation,
+        caller: call.caller_id().map(str::to_owned),
+        input: None,
+        retry_seed: call.retry_seed.unwrap_or_default(),
+        terms: Terms::NONE,
+        earlier: Vec::new(),
+        steps: Vec::new(),
+        items: None,
+        repeats: 0,
+        outcome,
+    }
+}
+
 pub(super) fn answer(finished: Finished) -> Answer {
-    let delivered = finished.outcome.as_ref().ok();
-    let delivered = delivered.filter(|_| !finished.matches_schema);
-    let operation = &finished.claimed.operation;
     let extra = extra(&finished);
     Answer {
-        schema_violation: delivered.and_then(|output| output_violation(operation, output)),
-        call: finished.claimed.call.id,
-        attempts: finished.attempts_made,
-        outcome: finished.outcome.map(Output::from),
-        replayed: false,
-        matches_schema: finished.matches_schema,
-        expires_at: None,
+        schema_violation: finished.ran.schema_violation,
+        attempts: finished.ran.attempts_made,
         extra,
+        ..Answer::new(finished.claimed.call.id, finished.outcome.map(Output::from))
     }
 }
 

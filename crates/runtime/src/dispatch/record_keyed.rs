@@ -3,31 +3,30 @@
 //! A write that fails is retried until it succeeds, however long the store is unavailable. A caller that
 //! stops waiting gets ERR_STORE_UNAVAILABLE, which says that the outcome is not stored yet.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use futures_util::future::{Either, select};
 use panpan_contract::hex;
-use panpan_contract::retry::Terms;
 use panpan_failure::{Effect, Failure, Redacted, Repeat, codes};
 use sha2::{Digest as _, Sha256};
 
 use super::advise::Retention;
 use super::answer::{Answer, Reply};
 use super::attempt_loop::Finished;
-use super::claim::{Claimed, HeldKey};
+use super::claim::HeldKey;
 use super::raised::Raised;
 use super::record::answer;
 use super::replay::key_of;
+use super::settle::with_stamp_of;
 use super::stamp::KEY_DETAIL;
-use super::{Dispatcher, STORE_PATIENCE_MS, milliseconds_between};
+use super::{Dispatcher, STORE_PATIENCE_MS};
 use crate::json;
+use crate::lock::lock;
 use crate::output::Output;
-use crate::ports::Ports;
 use crate::ports::{
-    self, Claim, Completed, Completion, End, Fingerprint, KeptOutcome, Scope, StoreError,
+    self, Claim, Completed, Completion, End, Fingerprint, KeptOutcome, Ports, StoreError,
 };
-use crate::settings::Freeze;
+use crate::time::milliseconds_between;
 
 /// The first and the longest delay before a failed write is retried.
 const RETRY_WRITE_MS: u64 = 50;
@@ -39,8 +38,7 @@ const UNWRITTEN_PATIENCE_MS: u64 = 3000;
 impl Dispatcher {
     /// Stores the outcome of a key, then answers.
     pub(super) async fn record_keyed(&self, held: HeldKey, finished: Finished, mut reply: Reply) {
-        let finished = self.mark_frozen(finished);
-        let retention = self.retention(&finished);
+        let (finished, retention) = Self::mark_frozen(finished);
         let finished = self.with_advice(finished, retention);
         let (end, text) = self.end_of(&finished);
         let completion = Completion {
@@ -57,7 +55,7 @@ impl Dispatcher {
         loop {
             match self.write(completion.clone(), &finished, &mut reply).await {
                 Ok(completed) => {
-                    self.unwritten().remove(&held.lease.scope);
+                    lock(&self.0.unwritten).remove(&held.lease.scope);
                     let kept = completion.end != End::Release;
                     return reply.send(self.answer_completed(completed, kept, finished, text));
                 }
@@ -71,7 +69,7 @@ impl Dispatcher {
             wait_ms = (wait_ms * 2).min(RETRY_WRITE_MS_MAX);
             // Other gateways must not take the key over. If the store does not accept this either, it is
             // unavailable to them too.
-            let lease_ms = self.settings().lease_ms;
+            let lease_ms = self.0.settings.lease_ms;
             let _ = self.ports().outcomes.extend(held.lease, lease_ms).await;
         }
     }
@@ -83,9 +81,7 @@ impl Dispatcher {
         finished: Finished,
         text: Option<Arc<str>>,
     ) -> Answer {
-        let Claimed {
-            operation, call, ..
-        } = &finished.claimed;
+        let (operation, call) = (&finished.claimed.operation, &finished.claimed.call);
         let expires_at = match completed {
             Completed::Recorded { expires_at } => expires_at,
             // It was written before, but the confirmation was lost.
@@ -97,7 +93,7 @@ impl Dispatcher {
             Completed::Superseded { kept: None } if !is_kept => None,
             Completed::Superseded { kept } => return self.superseded(kept, operation, call),
         };
-        self.count(&finished);
+        self.count_finished(&finished);
         let mut answer = answer(finished);
         answer.expires_at = expires_at;
         // The first answer has the same bytes as every replay.
@@ -108,44 +104,37 @@ impl Dispatcher {
     }
 
     /// Marks a retryable failure that the key keeps: repeating the call returns it again.
-    fn mark_frozen(&self, mut finished: Finished) -> Finished {
-        finished.outcome = match finished.outcome {
-            Err(failure)
-                if failure.retryable()
-                    && self.is_final(&failure, &finished.terms, finished.handler_called) =>
-            {
-                Err(failure.with_repeat(Repeat::Frozen))
-            }
-            outcome => outcome,
+    fn mark_frozen(mut finished: Finished) -> (Finished, Retention) {
+        let is_kept = finished.is_kept_failure();
+        finished.outcome = finished
+            .outcome
+            .map_err(|failure| match failure.retryable() {
+                true if is_kept => failure.with_repeat(Repeat::Frozen),
+                _ => failure,
+            });
+        let retention = match is_kept {
+            true => Retention::Kept,
+            false => Retention::NotKept,
         };
-        finished
-    }
-
-    fn retention(&self, finished: &Finished) -> Retention {
-        match &finished.outcome {
-            Err(failure) if self.is_final(failure, &finished.terms, finished.handler_called) => {
-                Retention::Kept
-            }
-            _ => Retention::NotKept,
-        }
+        (finished, retention)
     }
 
     /// The final state of the key, and the text of the output if it is stored.
     fn end_of(&self, finished: &Finished) -> (End, Option<Arc<str>>) {
         let keep = |outcome| End::Keep {
             outcome,
-            keep_ms: self.settings().keep_ms,
+            keep_ms: self.0.settings.keep_ms,
         };
         match &finished.outcome {
             Ok(output) => {
                 let text = json::text(output);
-                if text.len() <= self.settings().kept_output_bytes_limit {
+                if text.len() <= self.0.settings.kept_output_bytes_limit {
                     (keep(KeptOutcome::Output(text.clone())), Some(text))
                 } else {
                     (keep(large(&text)), Some(text))
                 }
             }
-            Err(failure) if self.is_final(failure, &finished.terms, finished.handler_called) => {
+            Err(failure) if finished.is_kept_failure() => {
                 let text = self.kept_text(failure);
                 (keep(KeptOutcome::Failure(text)), None)
             }
@@ -156,19 +145,10 @@ impl Dispatcher {
     /// A failure as it is stored: in full, or shortened if it is too large.
     fn kept_text(&self, failure: &Redacted) -> Arc<str> {
         let text = canonical_text(failure);
-        if text.len() <= self.settings().kept_output_bytes_limit {
+        if text.len() <= self.0.settings.kept_output_bytes_limit {
             return text;
         }
         canonical_text(&shortened(failure, &text))
-    }
-
-    /// Whether the key keeps a failure because repeating the call cannot or must not change it.
-    fn is_final(&self, failure: &Redacted, terms: &Terms, handler_called: bool) -> bool {
-        let harmful = failure.effect() != Effect::None && !terms.repeatable;
-        let cancelled = failure.code().as_str() == codes::ERR_CANCELLED.code && !harmful;
-        let cannot_change = !failure.retryable() && !cancelled;
-        let freeze_all = self.settings().freeze == Freeze::All && handler_called;
-        freeze_all || cannot_change || harmful
     }
 
     /// Writes the outcome. If the store does not answer by the deadline, the caller gets a failure and the
@@ -197,24 +177,17 @@ impl Dispatcher {
     /// Until the outcome is written, only this process knows it: its calls do not take the key over, even
     /// after the lease expired.
     fn mark_unwritten(&self, held: HeldKey, finished: &Finished) {
-        let Claimed {
-            operation, call, ..
-        } = &finished.claimed;
+        let (operation, call) = (&finished.claimed.operation, &finished.claimed.call);
         let fingerprint = || Fingerprint::of(operation.name(), &call.input);
-        let mut unwritten = self.unwritten();
+        let mut unwritten = lock(&self.0.unwritten);
         unwritten
             .entry(held.lease.scope)
             .or_insert_with(fingerprint);
     }
 
-    fn unwritten(&self) -> MutexGuard<'_, BTreeMap<Scope, Fingerprint>> {
-        let unwritten = self.0.unwritten.lock();
-        unwritten.unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The answer to a claim of a key whose outcome is known but not written yet.
     pub(super) fn unwritten_claim(&self, claim: &Claim) -> Option<ports::Claimed> {
-        let fingerprint = *self.unwritten().get(&claim.scope)?;
+        let fingerprint = *lock(&self.0.unwritten).get(&claim.scope)?;
         Some(if fingerprint == claim.fingerprint {
             let remaining_ms = RETRY_WRITE_MS_MAX;
             ports::Claimed::InFlight { remaining_ms }
@@ -254,9 +227,21 @@ impl Dispatcher {
             Some(_) => failure.with_repeat(Repeat::Allowed),
             None => failure,
         };
-        let raised = Raised::by_gateway(failure, Some(claimed.operation.clone()))
+        let raised = Raised::by_gateway(failure, &claimed.operation)
             .with_private_cause(format!("outcome not written: {error}"));
-        reply.send_once(|| Answer::failed(&claimed.call, self.refusal_of(raised, &claimed.call)));
+        let call = &claimed.call;
+        reply.send_once(|| Answer::new(call.id, Err(self.refusal_of(raised, call))));
+    }
+}
+
+impl Finished {
+    /// Whether the key keeps its failure, because repeating the call cannot or must not change it.
+    fn is_kept_failure(&self) -> bool {
+        self.outcome.as_ref().is_err_and(|failure| {
+            let harmful = failure.effect() != Effect::None && !self.ran.terms.repeatable;
+            let cancelled = failure.code().as_str() == codes::ERR_CANCELLED.code;
+            harmful || !(failure.retryable() || cancelled)
+        })
     }
 }
 
@@ -269,21 +254,12 @@ fn large(text: &str) -> KeptOutcome {
 
 /// The same failure without its message and details.
 fn shortened(failure: &Redacted, text: &str) -> Redacted {
-    let mut short = Failure::new(failure.kind().clone())
+    let short = Failure::new(failure.kind().clone())
         .with_message("the failure was too large to store; the first response had it in full")
         .with_effect(failure.effect())
         .with_detail("failure_bytes", text.len())
         .with_detail("failure_sha256", hex(&Sha256::digest(text)));
-    if let Some(source) = failure.source() {
-        short = short.with_source(source);
-    }
-    if let Some(operation) = failure.operation() {
-        short = short.with_operation(operation);
-    }
-    if let (Some(id), Some(at)) = (failure.id(), failure.at()) {
-        short = short.stamped(id, at);
-    }
-    short.redacted()
+    with_stamp_of(short, failure).redacted()
 }
 
 fn canonical_text(failure: &Redacted) -> Arc<str> {

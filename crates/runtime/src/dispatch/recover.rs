@@ -6,16 +6,17 @@
 use panpan_contract::retry::Waiting;
 use panpan_failure::{Effect, Failure, codes};
 
+use super::Dispatcher;
 use super::attempt::{self, Ended, effect_when_interrupted};
 use super::attempt_loop::{Finished, terms};
 use super::claim::Claimed;
 use super::raised::Raised;
 use super::validate::attempt_timeout_ms;
-use super::{Dispatcher, later, milliseconds_between};
 use crate::context::Context;
 use crate::handler::{Reconcile, Reconciled};
 use crate::ports::Before;
 use crate::settings::RECOVERIES_LIMIT;
+use crate::time::{later, milliseconds_between};
 
 /// What to do with a recovered key.
 pub(super) enum Recovered {
@@ -39,7 +40,7 @@ pub(super) async fn recover(dispatcher: &Dispatcher, claimed: Claimed) -> Recove
         return Recovered::Run(claimed);
     }
     let operation = claimed.operation.clone();
-    let Some(reconcile) = operation.reconcile() else {
+    let Some(reconcile) = operation.registration.reconcile.as_deref() else {
         let failure = unknown(&claimed);
         return Recovered::Known(failed(dispatcher, claimed, failure));
     };
@@ -55,7 +56,7 @@ pub(super) async fn recover(dispatcher: &Dispatcher, claimed: Claimed) -> Recove
         }
         Err(cause) => {
             let failure = unknown(&claimed);
-            let raised = Raised::by_gateway(failure, Some(operation)).with_private_cause(cause);
+            let raised = Raised::by_gateway(failure, &operation).with_private_cause(cause);
             Recovered::Unclear(finished(dispatcher, claimed, raised))
         }
     }
@@ -66,9 +67,7 @@ async fn run_reconcile(
     claimed: &Claimed,
     reconcile: &dyn Reconcile,
 ) -> Result<Reconciled, String> {
-    let Claimed {
-        operation, call, ..
-    } = claimed;
+    let (operation, call) = (&claimed.operation, &claimed.call);
     let clock = &*dispatcher.ports().clock;
     let now = clock.now();
     let allowed_ms = attempt_timeout_ms(operation);
@@ -99,7 +98,7 @@ async fn run_reconcile(
 }
 
 fn failed(dispatcher: &Dispatcher, claimed: Claimed, failure: Failure) -> Finished {
-    let raised = Raised::by_gateway(failure, Some(claimed.operation.clone()));
+    let raised = Raised::by_gateway(failure, &claimed.operation);
     finished(dispatcher, claimed, raised)
 }
 

@@ -44,7 +44,7 @@ pub(super) fn redact(stamped: Stamped, call: &Call) -> Cleaned {
     // A service may echo the credentials of the operation in its error text.
     let mut redactor = operation
         .as_deref()
-        .map_or_else(Redactor::new, |it| it.credentials().redactor());
+        .map_or_else(Redactor::new, |it| it.registration.credentials.redactor());
     // If the parameters are the input, the redactor learns its secrets from them.
     if !shows_input {
         redactor.learn_value(&call.input, marked.parameters);

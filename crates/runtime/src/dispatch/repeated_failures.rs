@@ -7,13 +7,14 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::{BuildHasher as _, RandomState};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use jiff::Timestamp;
 use panpan_contract::recording::Recording;
 use panpan_failure::Code;
 
-use super::milliseconds_between;
+use crate::lock::lock;
+use crate::time::milliseconds_between;
 
 /// How many equal failures are recorded within a window.
 pub(super) const RECORDED: u32 = 10;
@@ -49,7 +50,7 @@ impl RepeatedFailures {
         at: Timestamp,
     ) -> bool {
         let hash = self.hash(operation, code, caller);
-        match self.recent().get_mut(&hash) {
+        match lock(&self.recent).get_mut(&hash) {
             Some(recent) if recent.recorded >= RECORDED && recent.covers(at) => {
                 recent.recording.repeats += 1;
                 true
@@ -63,7 +64,7 @@ impl RepeatedFailures {
     pub(super) fn track(&self, recording: &Recording) -> Option<Recording> {
         let caller = recording.caller.as_deref();
         let hash = self.hash(&recording.operation, recording.code()?, caller);
-        let mut recent = self.recent();
+        let mut recent = lock(&self.recent);
         let is_full = recent.len() >= TRACKED_LIMIT;
         match recent.entry(hash) {
             Entry::Vacant(_) if is_full => None,
@@ -86,7 +87,7 @@ impl RepeatedFailures {
 
     /// Takes all recordings that counted others, and starts over.
     pub(super) fn take_counted(&self) -> Vec<Recording> {
-        let recent = std::mem::take(&mut *self.recent());
+        let recent = std::mem::take(&mut *lock(&self.recent));
         let all = recent.into_values().map(|it| it.recording);
         all.filter(|it| it.repeats > 0).collect()
     }
@@ -94,10 +95,6 @@ impl RepeatedFailures {
     /// Failures with equal hashes are counted together, which is rare with 64 bits.
     fn hash(&self, operation: &str, code: &Code, caller: Option<&str>) -> u64 {
         self.hasher.hash_one((operation, code.as_str(), caller))
-    }
-
-    fn recent(&self) -> MutexGuard<'_, HashMap<u64, Recent>> {
-        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -203,6 +200,6 @@ mod tests {
         for number in 0..2 * TRACKED_LIMIT {
             assert!(fail(&failures, "a/b", &number.to_string(), at(0)).0);
         }
-        assert_eq!(failures.recent().len(), TRACKED_LIMIT);
+        assert_eq!(lock(&failures.recent).len(), TRACKED_LIMIT);
     }
 }

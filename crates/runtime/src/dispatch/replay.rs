@@ -5,18 +5,17 @@ use std::sync::Arc;
 use panpan_contract::hex;
 use panpan_failure::{Effect, Failure, Redacted, codes};
 
-use super::Dispatcher;
 use super::advise::Retention;
 use super::answer::Answer;
 use super::attempt_loop::output_violation;
 use super::claim::{HeldKey, in_flight};
 use super::raised::Raised;
 use super::request::Call;
+use super::{Dispatcher, ONE_CALL};
 use crate::idempotency::IdempotencyKey;
 use crate::output::Output;
-use crate::ports::{Kept, KeptOutcome};
+use crate::ports::{Calls, Kept, KeptOutcome};
 use crate::registry::Operation;
-use crate::tally::CallFlags;
 
 impl Dispatcher {
     /// The answer of a call that lost its lease while it ran.
@@ -40,9 +39,9 @@ impl Dispatcher {
         if let Some(kept) = kept {
             return self.replay(kept, operation, call);
         }
-        let failure = in_flight(key_of(call), self.settings().lease_ms);
-        let raised = Raised::by_gateway(failure, Some(operation.clone()));
-        Answer::failed(call, self.refusal_of(raised, call))
+        let failure = in_flight(key_of(call), self.0.settings.lease_ms);
+        let raised = Raised::by_gateway(failure, operation);
+        Answer::new(call.id, Err(self.refusal_of(raised, call)))
     }
 
     /// Answers with a recorded outcome.
@@ -59,29 +58,24 @@ impl Dispatcher {
             },
             KeptOutcome::LargeOutput { digest, bytes } => {
                 let failure = not_kept(operation, &hex(&digest), bytes);
-                let raised = Raised::by_gateway(failure, Some(operation.clone()));
+                let raised = Raised::by_gateway(failure, operation);
                 Err(self.refusal_of(raised, call))
             }
         };
         let schema_violation = outcome.as_ref().ok();
         let schema_violation =
             schema_violation.and_then(|it| recorded_schema_violation(operation, it));
-        let flags = CallFlags {
-            replayed: true,
-            ..CallFlags::default()
+        let calls = Calls {
+            replayed: 1,
+            ..ONE_CALL
         };
         let code = outcome.as_ref().err().map(|failure| failure.code());
-        self.tally()
-            .add(operation.name().as_str(), code, call.at, flags, 1);
+        self.count(operation.name().as_str(), code, call.at, calls);
         Answer {
-            call: kept.call,
-            outcome,
-            attempts: 0,
             replayed: true,
-            matches_schema: schema_violation.is_none(),
             schema_violation,
-            extra: None,
             expires_at: Some(kept.expires_at),
+            ..Answer::new(kept.call, outcome)
         }
     }
 
@@ -90,7 +84,7 @@ impl Dispatcher {
             .with_message("the recorded outcome cannot be read")
             .with_effect(Effect::Unknown);
         let cause = format!("the recorded outcome cannot be read: {error}");
-        let raised = Raised::by_gateway(failure, Some(operation.clone())).with_private_cause(cause);
+        let raised = Raised::by_gateway(failure, operation).with_private_cause(cause);
         self.refusal_of(raised, call)
     }
 }

@@ -3,7 +3,8 @@
 use std::any::Any;
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::ops::Deref;
+use std::sync::{Arc, Mutex};
 
 use jiff::Timestamp;
 use panpan_contract::operation::OperationName;
@@ -14,13 +15,14 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::input_options::InputOptions;
-use super::later;
 use crate::credentials::Credentials;
 use crate::handler::{AskClient, ReportProgress};
 use crate::idempotency::IdempotencyKey;
 use crate::identity::{Identity, StateOwner};
+use crate::lock::lock;
 use crate::ports::Scope;
 use crate::registry::Operation;
+use crate::time::later;
 use crate::trace::Trace;
 
 /// A decoded call. Its debug form does not show the input.
@@ -159,32 +161,24 @@ impl fmt::Debug for CallRequest {
     }
 }
 
-/// A call on its way through the stages.
+/// A call on its way through the stages: the request, and what the stages need besides.
 pub(crate) struct Call {
+    request: CallRequest,
     pub(crate) id: Uuid,
     pub(crate) at: Timestamp,
-    pub(crate) operation: String,
     /// The operation of that name, whether or not the caller may see it.
-    pub(crate) named: Option<Arc<Operation>>,
-    pub(crate) input: Arc<Value>,
-    pub(crate) input_argument: Option<&'static str>,
-    pub(crate) origin: Origin,
-    pub(crate) caller: Option<Arc<Identity>>,
-    pub(crate) owner: StateOwner,
-    pub(crate) key: Option<IdempotencyKey>,
-    pub(crate) key_is_generated: bool,
-    pub(crate) in_flight: InFlight,
-    pub(crate) retry_seed: Option<i64>,
-    pub(crate) timeout_ms: Option<u64>,
-    pub(crate) abort: Option<CancellationToken>,
-    pub(crate) progress: Option<Arc<dyn ReportProgress>>,
-    pub(crate) client: Option<Arc<dyn AskClient>>,
-    pub(crate) trace: Option<Trace>,
-    pub(crate) caller_secrets: Option<Credentials>,
-    pub(crate) slot: Option<Arc<dyn Any + Send + Sync>>,
-    pub(crate) input_options: InputOptions,
+    pub(super) named: Option<Arc<Operation>>,
+    pub(super) input_options: InputOptions,
     /// What the last attempt returned in addition to its output.
     pub(crate) extra: Mutex<Option<Box<Value>>>,
+}
+
+impl Deref for Call {
+    type Target = CallRequest;
+
+    fn deref(&self) -> &CallRequest {
+        &self.request
+    }
 }
 
 impl Call {
@@ -216,33 +210,21 @@ impl Call {
         at: Timestamp,
     ) -> Self {
         Self {
-            named,
+            request,
             id,
             at,
-            operation: request.operation,
-            input: request.input,
-            origin: request.origin,
-            caller: request.caller,
-            owner: request.owner,
-            key: request.key,
-            input_argument: request.input_argument,
-            key_is_generated: request.key_is_generated,
-            in_flight: request.in_flight,
-            retry_seed: request.retry_seed,
-            timeout_ms: request.timeout_ms,
-            abort: request.abort,
-            progress: request.progress,
-            client: request.client,
-            trace: request.trace,
-            caller_secrets: request.caller_secrets,
-            slot: request.slot,
+            named,
             input_options,
             extra: Mutex::default(),
         }
     }
 
+    /// The name of its caller.
+    pub(crate) fn caller_id(&self) -> Option<&str> {
+        self.caller.as_ref().map(|it| it.id.as_str())
+    }
+
     pub(super) fn take_extra(&self) -> Option<Box<Value>> {
-        let mut extra = self.extra.lock().unwrap_or_else(PoisonError::into_inner);
-        extra.take()
+        lock(&self.extra).take()
     }
 }

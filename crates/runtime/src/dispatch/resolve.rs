@@ -5,14 +5,12 @@
 
 use std::sync::Arc;
 
-use panpan_contract::operation::Visibility;
 use panpan_failure::catalogue::nearest;
 use panpan_failure::{Failure, codes};
 
 use super::raised::Raised;
 use super::request::{CALL_DEPTH_LIMIT, Call, Origin};
 use super::stamp::requested_name;
-use crate::identity::missing_access;
 use crate::registry::{Operation, Registry};
 
 /// A call of an operation that its caller can see.
@@ -31,20 +29,20 @@ pub(super) fn resolve(
     match found {
         Some(operation) if call.origin.depth() > CALL_DEPTH_LIMIT => {
             let failure = too_deep(operation);
-            Err(Raised::by_gateway(failure, Some(operation.clone())))
+            Err(Raised::by_gateway(failure, operation))
         }
         Some(operation) => Ok(Resolved {
             operation: operation.clone(),
             call,
             _made_here: (),
         }),
-        None => Err(Raised::by_gateway(not_found(&registry(), &call), None)),
+        None => Err(Raised::refusal(not_found(&registry(), &call), None)),
     }
 }
 
 pub(super) fn is_visible(operation: &Operation, origin: &Origin) -> bool {
     match origin {
-        Origin::Wire => operation.spec().visibility == Visibility::External,
+        Origin::Wire => operation.is_external(),
         Origin::Internal => true,
         Origin::Operation { reach, .. } => reach.contains(operation.name()),
     }
@@ -66,10 +64,7 @@ fn not_found(registry: &Registry, call: &Call) -> Failure {
         .operations()
         .filter(|operation| is_visible(operation, &call.origin))
         // Operations that the caller may not call are not suggested.
-        .filter(|operation| {
-            let control = &operation.spec().access_control;
-            missing_access(control, call.caller.as_deref()).is_none()
-        })
+        .filter(|operation| operation.admits(call.caller.as_deref()))
         .map(|operation| operation.name().as_str());
     operation_not_found(&call.operation, callable, "Call")
 }

@@ -12,22 +12,8 @@ use super::raised::RaisedBy;
 use super::redact::Cleaned;
 use crate::registry::Operation;
 
-/// A failure that the caller may see.
-pub(super) struct Settled {
-    pub(super) failure: Redacted,
-    pub(super) private_cause: Option<String>,
-    _made_here: (),
-}
-
-impl Settled {
-    fn of(failure: Redacted, private_cause: Option<String>) -> Self {
-        Self {
-            failure,
-            private_cause,
-            _made_here: (),
-        }
-    }
-}
+/// A failure that the caller may see, and the cause for the private log.
+pub(super) type Settled = (Redacted, Option<String>);
 
 pub(super) fn settle(cleaned: Cleaned, strict: bool) -> Settled {
     let Cleaned {
@@ -38,7 +24,7 @@ pub(super) fn settle(cleaned: Cleaned, strict: bool) -> Settled {
         ..
     } = cleaned;
     let (RaisedBy::Handler, Some(operation)) = (raised_by, &operation) else {
-        return Settled::of(failure, private_cause);
+        return (failure, private_cause);
     };
     match kind_of(&failure, operation) {
         // The handler cannot change the facts of a code, nor claim that its details were checked.
@@ -50,7 +36,7 @@ pub(super) fn settle(cleaned: Cleaned, strict: bool) -> Settled {
 /// The declared or catalogued kind of the code; `None` if the operation may not return it.
 fn kind_of(failure: &Failure, operation: &Operation) -> Option<Kind> {
     let code = failure.code();
-    if is_protocol_code(code.as_str()) && !operation.relays() {
+    if is_protocol_code(code.as_str()) && !operation.registration.relays {
         return None;
     }
     let declared = operation.declared(code).map(|it| it.kind.clone());
@@ -61,16 +47,13 @@ fn kind_of(failure: &Failure, operation: &Operation) -> Option<Kind> {
     declared.or(given).or_else(|| Kind::of(code.as_str()))
 }
 
-/// Copies the members that the stage `stamp` filled in.
-fn with_stamp_of(mut failure: Failure, original: &Failure) -> Failure {
+/// Copies the members that the stage `stamp` filled in, except for the parameters.
+pub(super) fn with_stamp_of(mut failure: Failure, original: &Failure) -> Failure {
     if let Some(source) = original.source() {
         failure = failure.with_source(source);
     }
     if let Some(operation) = original.operation() {
         failure = failure.with_operation(operation);
-    }
-    if let Some(parameters) = original.parameters() {
-        failure = failure.with_parameters(parameters.clone());
     }
     if let (Some(id), Some(at)) = (original.id(), original.at()) {
         failure = failure.stamped(id, at);
@@ -86,11 +69,11 @@ fn checked(
     strict: bool,
 ) -> Settled {
     let Some(schema) = operation.details_schema(&failure) else {
-        return Settled::of(failure, cause);
+        return (failure, cause);
     };
     let problem = match schema {
         Ok(schema) if schema.accepts(&details(&failure)) => {
-            return Settled::of(failure.with_details_checked(), cause);
+            return (failure.with_details_checked(), cause);
         }
         Ok(_) => format!(
             "the details of {} do not match their declared schema",
@@ -102,13 +85,9 @@ fn checked(
         ),
     };
     if strict {
-        let settled = undeclared(&failure, operation);
-        return Settled {
-            private_cause: Some(problem),
-            ..settled
-        };
+        return (undeclared(&failure, operation).0, Some(problem));
     }
-    Settled::of(failure, cause.or(Some(problem)))
+    (failure, cause.or(Some(problem)))
 }
 
 fn details(failure: &Failure) -> Value {
@@ -136,5 +115,9 @@ fn undeclared(original: &Redacted, operation: &Operation) -> Settled {
         cause.push_str("; caused by: ");
         cause.push_str(&step.message);
     }
-    Settled::of(with_stamp_of(failure, original).redacted(), Some(cause))
+    let mut failure = with_stamp_of(failure, original);
+    if let Some(parameters) = original.parameters() {
+        failure = failure.with_parameters(parameters.clone());
+    }
+    (failure.redacted(), Some(cause))
 }

@@ -13,23 +13,21 @@ use futures_core::Stream;
 use jiff::Timestamp;
 use panpan_contract::hex;
 use panpan_contract::recording::{RecordedOutcome, Recording};
-use panpan_contract::retry::Terms;
 use panpan_failure::{Effect, Failure, Redacted};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use tokio_util::sync::WaitForCancellationFutureOwned;
 use uuid::Uuid;
 
-use super::Dispatcher;
 use super::attempt::{cancelled, panic_message, panicked};
 use super::raised::Raised;
-use super::record::shown_input;
+use super::record::{recording, shown_input};
 use super::request::Call;
 use super::validate::Validated;
+use super::{Dispatcher, ONE_CALL};
 use crate::context::{CancelOnDrop, Context};
 use crate::handler::BoxStream;
 use crate::registry::Operation;
-use crate::tally::CallFlags;
 
 /// The items of a subscription. A failure is the last item; dropping the stream stops the handler.
 pub struct Subscription {
@@ -44,9 +42,7 @@ pub struct Subscription {
 
 impl Subscription {
     pub(super) fn open(dispatcher: Dispatcher, validated: Validated) -> Self {
-        let Validated {
-            operation, call, ..
-        } = validated;
+        let (operation, call) = (validated.operation, validated.call);
         let time = (dispatcher.ports().clock.now(), Timestamp::MAX);
         let context = Context::new(&dispatcher, &operation, &call, None, 1, time);
         let cancelled_afterwards = context.cancel_on_drop();
@@ -94,14 +90,8 @@ impl Subscription {
         let _ = catch_unwind(AssertUnwindSafe(move || drop(items)));
         let recording = self.recording(outcome);
         let name = self.operation.name().as_str();
-        let tally = self.dispatcher.tally();
-        tally.add(
-            name,
-            recording.code(),
-            self.call.at,
-            CallFlags::default(),
-            1,
-        );
+        self.dispatcher
+            .count(name, recording.code(), self.call.at, ONE_CALL);
         self.dispatcher.note(recording);
     }
 
@@ -111,23 +101,14 @@ impl Subscription {
             RecordedOutcome::Failed(failure) => Some(failure),
         };
         Recording {
-            id: self.call.id,
-            at: self.call.at,
-            operation: self.operation.name().to_string(),
-            caller: self.call.caller.as_ref().map(|it| it.id.clone()),
             input: shown_input(&self.operation, &self.call, failure),
-            retry_seed: self.call.retry_seed.unwrap_or_default(),
-            terms: Terms::NONE,
-            earlier: Vec::new(),
-            steps: Vec::new(),
             items: Some(self.count),
-            repeats: 0,
-            outcome,
+            ..recording(&self.call, self.operation.name().to_string(), outcome)
         }
     }
 
     fn by_gateway(&self, failure: Failure) -> Raised {
-        Raised::by_gateway(failure, Some(self.operation.clone()))
+        Raised::by_gateway(failure, &self.operation)
     }
 }
 
@@ -153,7 +134,7 @@ impl Stream for Subscription {
                 Poll::Ready(Some(Ok(item)))
             }
             Ok(Poll::Ready(Some(Err(failure)))) => {
-                let raised = Raised::by_handler(failure, this.operation.clone());
+                let raised = Raised::by_handler(failure, &this.operation);
                 Poll::Ready(Some(Err(this.fail(raised))))
             }
             Ok(Poll::Ready(None)) => {

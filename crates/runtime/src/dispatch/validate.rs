@@ -9,11 +9,11 @@ use panpan_contract::operation::OperationType;
 use panpan_failure::{Failure, Violation, codes};
 
 use super::authorize::Authorized;
-use super::later;
 use super::raised::Raised;
 use super::request::Call;
 use crate::registry::Operation;
 use crate::schema::{Checked, VIOLATIONS_LIMIT};
+use crate::time::later;
 
 /// The timeout of one attempt, unless the operation sets another.
 pub const DEFAULT_TIMEOUT_MS: u64 = 30_000;
@@ -43,16 +43,14 @@ pub(super) enum Expected {
 }
 
 pub(super) fn validate(authorized: Authorized, expected: Expected) -> Result<Validated, Raised> {
-    let Authorized {
-        operation, call, ..
-    } = authorized;
+    let (operation, call) = (authorized.operation, authorized.call);
     let returns = match operation.spec().op_type {
         OperationType::Subscription => Expected::Stream,
         OperationType::Query | OperationType::Mutation => Expected::Answer,
     };
     if returns != expected {
         let failure = wrong_type(&operation, returns);
-        return Err(Raised::by_gateway(failure, Some(operation)));
+        return Err(Raised::by_gateway(failure, &operation));
     }
     let mut checked = match operation.input_schema() {
         Ok(schema) => schema.check_input(&operation.spec().input_schema, &call.input),
@@ -64,7 +62,7 @@ pub(super) fn validate(authorized: Authorized, expected: Expected) -> Result<Val
     let in_options = call.input_options.violations.iter();
     checked.violations.extend(in_options.cloned());
     if !checked.violations.is_empty() {
-        return Err(Raised::by_gateway(invalid_input(checked), Some(operation)));
+        return Err(Raised::by_gateway(invalid_input(checked), &operation));
     }
     Ok(Validated {
         deadline: deadline(&operation, &call),
@@ -119,7 +117,7 @@ fn invalid_schema(operation: Arc<Operation>, cause: String) -> Raised {
         "operation {} cannot be called because of an internal error",
         operation.name()
     ));
-    Raised::by_gateway(failure, Some(operation)).with_private_cause(cause)
+    Raised::by_gateway(failure, &operation).with_private_cause(cause)
 }
 
 fn invalid_input(checked: Checked) -> Failure {

@@ -90,6 +90,17 @@ pub enum ExpectedState {
     Version(u64),
 }
 
+impl ExpectedState {
+    /// Whether a document of this version meets it; `None` if there is no document.
+    pub fn is_met_by(self, found: Option<u64>) -> bool {
+        match self {
+            Self::Anything => true,
+            Self::Absent => found.is_none(),
+            Self::Version(version) => found == Some(version),
+        }
+    }
+}
+
 /// The result of a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Applied {

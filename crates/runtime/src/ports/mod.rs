@@ -2,6 +2,7 @@
 //!
 //! Tests replace them, and two runs with the same ports produce the same bytes.
 
+mod counts;
 mod documents;
 mod outcomes;
 mod store_error;
@@ -14,10 +15,11 @@ use uuid::Uuid;
 
 use crate::handler::BoxFuture;
 
+pub use counts::{Calls, Count, Counts};
 pub use documents::{Applied, Change, Document, Documents, ExpectedState};
 pub use outcomes::{
-    Before, Claim, Claimed, Completed, Completion, Count, Earlier, End, Fingerprint, Kept,
-    KeptOutcome, Lease, Outcomes, Reopened, Reopening, Scope, StoreState, Swept,
+    Before, Claim, Claimed, Completed, Completion, Earlier, End, Fingerprint, Kept, KeptOutcome,
+    Lease, Outcomes, Reopened, Reopening, Scope, StoreState, Swept,
 };
 pub use store_error::StoreError;
 

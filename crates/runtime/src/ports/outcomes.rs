@@ -9,10 +9,9 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use panpan_contract::hex;
 use panpan_contract::recording::Recording;
-use panpan_failure::Code;
 use uuid::Uuid;
 
-use super::StoreError;
+use super::{Count, StoreError};
 use crate::handler::BoxFuture;
 
 /// Stores outcomes, recordings and counts.
@@ -323,23 +322,6 @@ pub struct Earlier {
     pub by: String,
     /// The reason.
     pub reason: String,
-}
-
-/// The number of calls of an operation within an hour that ended with one code.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Count {
-    /// The operation.
-    pub operation: String,
-    /// The code of the failures; `None` for successes.
-    pub code: Option<Code>,
-    /// The start of the hour.
-    pub hour: Timestamp,
-    /// How many calls.
-    pub calls: u64,
-    /// How many of them took more than one attempt.
-    pub retried: u64,
-    /// How many of them were replayed.
-    pub replayed: u64,
 }
 
 /// The numbers of deleted entries.

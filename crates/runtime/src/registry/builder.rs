@@ -107,7 +107,7 @@ impl Builder {
 
     fn check_callees(&mut self) {
         for operation in self.operations.values() {
-            let reach = operation.composition().reach.iter();
+            let reach = operation.registration.composition.reach.iter();
             for callee in reach.filter(|callee| !self.operations.contains_key(callee.as_str())) {
                 let near = nearest(callee.as_str(), self.operations.keys().map(String::as_str));
                 let hint = near.first().map(|name| format!("; did you mean {name}?"));

@@ -13,19 +13,19 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
 use foldhash::HashMap;
-use panpan_contract::operation::{OperationName, OperationSpec};
+use panpan_contract::operation::{OperationName, OperationSpec, Visibility};
 use panpan_failure::{Code, Failure, Kind, StatusPattern, codes};
 use panpan_redact::Markers;
 use serde_json::Value;
 
-use crate::credentials::Credentials;
-use crate::handler::{Handler, Reconcile, StreamHandler};
+use crate::handler::{Handler, StreamHandler};
+use crate::identity::{Identity, missing_access};
 use crate::retry::OperationUpstream;
 use crate::schema::Schema;
 
 pub use builder::Builder;
 pub use problem::{RegistryProblem, RegistryProblems};
-pub(crate) use registration::{Composition, Work};
+pub(crate) use registration::Work;
 pub use registration::{Registration, Related};
 
 /// The operations that can be called.
@@ -39,7 +39,7 @@ pub struct Registry {
 /// An operation with its handler.
 #[derive(Debug)]
 pub struct Operation {
-    registration: Registration,
+    pub(crate) registration: Registration,
     upstream: Option<OperationUpstream>,
     declared: BTreeMap<Code, Declared>,
     input: Lazy,
@@ -80,6 +80,11 @@ impl Registry {
         self.by_name.get(name.strip_prefix('/').unwrap_or(name))
     }
 
+    /// The external operation of this name. An internal one looks like an absent one.
+    pub fn external(&self, name: &str) -> Option<&Arc<Operation>> {
+        self.get(name).filter(|it| it.is_external())
+    }
+
     /// All operations, ordered by name.
     pub fn operations(&self) -> impl Iterator<Item = &Arc<Operation>> {
         self.sorted.iter()
@@ -106,6 +111,16 @@ impl Operation {
         &self.registration.spec.name
     }
 
+    /// Whether clients can see it.
+    pub fn is_external(&self) -> bool {
+        self.spec().visibility == Visibility::External
+    }
+
+    /// Whether it allows this caller to call it.
+    pub(crate) fn admits(&self, caller: Option<&Identity>) -> bool {
+        missing_access(&self.spec().access_control, caller).is_none()
+    }
+
     /// The handler of a query or a mutation.
     pub(crate) fn handler(&self) -> &dyn Handler {
         match &self.registration.work {
@@ -122,46 +137,14 @@ impl Operation {
         }
     }
 
-    pub(crate) fn composition(&self) -> &Composition {
-        &self.registration.composition
-    }
-
-    pub(crate) fn credentials(&self) -> &Credentials {
-        &self.registration.credentials
-    }
-
     /// Its share of the circuits and the retry budget of its service.
     pub(crate) fn upstream(&self) -> Option<&OperationUpstream> {
         self.upstream.as_ref()
     }
 
-    pub(crate) fn reconcile(&self) -> Option<&dyn Reconcile> {
-        self.registration.reconcile.as_deref()
-    }
-
-    /// Operations that help a caller when this one fails.
-    pub(crate) fn related(&self) -> &Related {
-        &self.registration.related
-    }
-
-    /// Whether it may relay protocol codes of another gateway.
-    pub(crate) fn relays(&self) -> bool {
-        self.registration.relays
-    }
-
     /// Whether it is offered to models as a tool.
     pub fn is_offered_to_models(&self) -> bool {
         self.registration.offered_to_models
-    }
-
-    /// Whether it is part of the gateway and may return protocol codes.
-    pub(crate) fn returns_protocol_codes(&self) -> bool {
-        self.registration.returns_protocol_codes
-    }
-
-    /// Whether the input contains options of the call, such as its key.
-    pub(crate) fn has_options_in_input(&self) -> bool {
-        self.registration.options_in_input
     }
 
     pub(crate) fn declared(&self, code: &Code) -> Option<&Declared> {
@@ -215,16 +198,7 @@ impl Operation {
             None => return None,
         };
         let definitions = self.registration.spec.error_schemas.iter();
-        let covering = definitions.filter_map(|it| {
-            let pattern = it.http_status.filter(|it| it.covers(status))?;
-            Some((pattern, &it.code))
-        });
-        let nearest = covering.min_by_key(|(pattern, _)| match pattern {
-            StatusPattern::Exact(_) => 0,
-            StatusPattern::Range(_) => 1,
-            StatusPattern::Default => 2,
-        });
-        nearest.map(|(_, code)| code)
+        most_specific(status, definitions.map(|it| (it.http_status, &it.code)))
     }
 
     fn schema_problems(&self) -> Vec<RegistryProblem> {
@@ -245,6 +219,23 @@ impl Operation {
         });
         input.into_iter().chain(output).chain(details).collect()
     }
+}
+
+/// What is declared for a status: exactly, by range, or as the default.
+pub fn most_specific<T>(
+    status: u16,
+    declared: impl Iterator<Item = (Option<StatusPattern>, T)>,
+) -> Option<T> {
+    let covering = declared.filter_map(|(pattern, it)| {
+        let pattern = pattern.filter(|pattern| pattern.covers(status))?;
+        Some((pattern, it))
+    });
+    let nearest = covering.min_by_key(|(pattern, _)| match pattern {
+        StatusPattern::Exact(_) => 0,
+        StatusPattern::Range(_) => 1,
+        StatusPattern::Default => 2,
+    });
+    nearest.map(|(_, it)| it)
 }
 
 /// The prefix of imported codes, before the status.

@@ -20,15 +20,15 @@ use crate::retry::UpstreamHealth;
 pub struct Registration {
     pub(super) spec: Arc<OperationSpec>,
     pub(super) work: Work,
-    pub(super) composition: Composition,
-    pub(super) credentials: Credentials,
+    pub(crate) composition: Composition,
+    pub(crate) credentials: Credentials,
     pub(super) upstream: Option<Arc<UpstreamHealth>>,
-    pub(super) reconcile: Option<Arc<dyn Reconcile>>,
-    pub(super) returns_protocol_codes: bool,
-    pub(super) relays: bool,
-    pub(super) options_in_input: bool,
+    pub(crate) reconcile: Option<Arc<dyn Reconcile>>,
+    pub(crate) returns_protocol_codes: bool,
+    pub(crate) relays: bool,
+    pub(crate) options_in_input: bool,
     pub(super) offered_to_models: bool,
-    pub(super) related: Related,
+    pub(crate) related: Related,
 }
 
 /// Operations of the same service that help a caller when this one fails.

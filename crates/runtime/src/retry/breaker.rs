@@ -3,11 +3,12 @@
 //! Pure: time is an argument. It counts calls, not attempts, so the retries of one call count once. Which
 //! failures count is decided in `verdict`.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use panpan_contract::circuit::CircuitSettings;
 use serde::Serialize;
 
 use super::window::{Calls, Window};
+use crate::time::later;
 
 /// Whether an attempt may take place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -273,11 +274,6 @@ fn refused(now: Timestamp, until: Timestamp) -> Permit {
 fn milliseconds(now: Timestamp, until: Timestamp) -> u64 {
     let left = until.duration_since(now).as_nanos();
     u64::try_from(left).unwrap_or_default().div_ceil(1_000_000)
-}
-
-fn later(now: Timestamp, delay_ms: u64) -> Timestamp {
-    let delay = i64::try_from(delay_ms).map_or(SignedDuration::MAX, SignedDuration::from_millis);
-    now.saturating_add(delay).unwrap_or(Timestamp::MAX)
 }
 
 #[cfg(test)]

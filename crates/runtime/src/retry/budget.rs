@@ -5,6 +5,8 @@
 
 use jiff::Timestamp;
 
+use crate::time::milliseconds_between;
+
 /// The settings of a retry budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BudgetSettings {
@@ -65,8 +67,7 @@ impl Budget {
     /// Adds the retries earned since the last call; nothing if the clock went backwards.
     fn earn(&mut self, now: Timestamp) {
         let last = self.last.unwrap_or(now);
-        let milliseconds = now.duration_since(last).as_millis();
-        let milliseconds = u64::try_from(milliseconds).unwrap_or_default();
+        let milliseconds = milliseconds_between(last, now);
         self.save(milliseconds.saturating_mul(self.settings.per_second));
         self.last = Some(last.max(now));
     }

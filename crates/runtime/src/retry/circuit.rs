@@ -1,6 +1,6 @@
 //! A circuit that calls share: the breaker, and the last failure.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use jiff::Timestamp;
 use panpan_contract::circuit::CircuitRule;
@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::breaker::{Breaker, CircuitState, Permit};
 use super::verdict::Signal;
+use crate::lock::lock;
 
 /// What a circuit protects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -80,6 +81,7 @@ impl LastFailure {
 /// A circuit; without a breaker it never opens.
 #[derive(Debug)]
 pub(crate) struct Circuit {
+    level: CircuitLevel,
     rule: CircuitRule,
     shared: Option<Mutex<Shared>>,
 }
@@ -92,14 +94,15 @@ struct Shared {
 
 /// The refusal of a call by an open circuit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Refusal {
-    pub(super) retry_after_ms: u64,
-    pub(super) failed_calls: u32,
-    pub(super) last_failure: Option<LastFailure>,
+pub(crate) struct CircuitRefusal {
+    pub(crate) level: CircuitLevel,
+    pub(crate) retry_after_ms: u64,
+    pub(crate) failed_calls: u32,
+    pub(crate) last_failure: Option<LastFailure>,
 }
 
 impl Circuit {
-    pub(super) fn new(rule: CircuitRule) -> Self {
+    pub(super) fn new(level: CircuitLevel, rule: CircuitRule) -> Self {
         let shared = match rule {
             CircuitRule::Off => None,
             CircuitRule::On(settings) => Some(Mutex::new(Shared {
@@ -107,22 +110,27 @@ impl Circuit {
                 last_failure: None,
             })),
         };
-        Self { rule, shared }
+        Self {
+            level,
+            rule,
+            shared,
+        }
     }
 
     pub(super) fn rule(&self) -> CircuitRule {
         self.rule
     }
 
-    /// Whether a call may start; `true` if it is a trial.
-    pub(super) fn permit(&self, now: Timestamp) -> Result<bool, Refusal> {
-        let Some(mut shared) = self.shared() else {
-            return Ok(false);
+    /// Whether a call may start; `true` if it is a trial. A call that already is a trial needs no further permit.
+    pub(super) fn permit(&self, is_trial: bool, now: Timestamp) -> Result<bool, CircuitRefusal> {
+        let Some(mut shared) = self.shared().filter(|_| !is_trial) else {
+            return Ok(is_trial);
         };
         match shared.breaker.permit(now) {
             Permit::Granted => Ok(false),
             Permit::Trial => Ok(true),
-            Permit::Refused { retry_after_ms } => Err(Refusal {
+            Permit::Refused { retry_after_ms } => Err(CircuitRefusal {
+                level: self.level,
                 retry_after_ms,
                 failed_calls: shared.breaker.failed_calls(),
                 last_failure: shared.last_failure.clone(),
@@ -160,21 +168,26 @@ impl Circuit {
             .is_some_and(|shared| shared.breaker.is_failing(now))
     }
 
-    /// Its state, failed calls and last failure, unless it is closed.
+    /// What is known about it, unless it is closed.
     pub(super) fn unless_closed(
         &self,
+        upstream: &str,
+        operation: Option<&OperationName>,
         now: Timestamp,
-    ) -> Option<(CircuitState, u32, Option<LastFailure>)> {
+    ) -> Option<OpenCircuit> {
         let shared = self.shared()?;
         let state = shared.breaker.state(now);
-        let failed_calls = shared.breaker.failed_calls();
-        let is_closed = state == CircuitState::Closed;
-        (!is_closed).then(|| (state, failed_calls, shared.last_failure.clone()))
+        (state != CircuitState::Closed).then(|| OpenCircuit {
+            level: self.level,
+            upstream: upstream.to_owned(),
+            operation: operation.cloned(),
+            state,
+            failed_calls: shared.breaker.failed_calls(),
+            last_failure: shared.last_failure.clone(),
+        })
     }
 
-    /// A panic cannot leave it inconsistent, because each change is a single step.
     fn shared(&self) -> Option<MutexGuard<'_, Shared>> {
-        let shared = self.shared.as_ref()?;
-        Some(shared.lock().unwrap_or_else(PoisonError::into_inner))
+        self.shared.as_ref().map(lock)
     }
 }

@@ -3,11 +3,13 @@
 //! Knows policies, deadlines and stated delays. Does not sleep and does not call handlers. Calls wait inline,
 //! tasks durably; both use this function.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use panpan_contract::retry::{
     Attempt, Decision, RetryPolicy, StopReason, Terms, Waiting, delay_ms,
 };
 use panpan_failure::{Category, Effect};
+
+use crate::time::later;
 
 /// Decides what follows the last attempt of a history.
 ///
@@ -41,7 +43,7 @@ pub fn decide(
     }
     match terms.waiting {
         Waiting::Inline => Decision::Again { delay_ms: delay },
-        Waiting::Durable => Decision::Later(after(now, delay)),
+        Waiting::Durable => Decision::Later(later(now, delay)),
     }
 }
 
@@ -87,7 +89,7 @@ fn too_long(
     if terms.waiting == Waiting::Inline && hint_ms > policy.max_delay_ms() {
         return Some(StopReason::HintTooLong);
     }
-    let next_at = after(now, delay_ms);
+    let next_at = later(now, delay_ms);
     if terms.deadline.is_some_and(|deadline| next_at >= deadline) {
         return Some(StopReason::DeadlineTooNear);
     }
@@ -95,15 +97,9 @@ fn too_long(
         .patient_until
         .filter(|_| terms.waiting == Waiting::Inline);
     // The next attempt has to end within the patience, too.
-    let next_end = after(next_at, last.took_ms);
+    let next_end = later(next_at, last.took_ms);
     let is_late = patient_until.is_some_and(|until| next_end > until);
     is_late.then_some(StopReason::PatienceSpent)
-}
-
-/// The time after a delay, or the maximum timestamp.
-fn after(now: Timestamp, delay_ms: u64) -> Timestamp {
-    let delay = i64::try_from(delay_ms).map_or(SignedDuration::MAX, SignedDuration::from_millis);
-    now.saturating_add(delay).unwrap_or(Timestamp::MAX)
 }
 
 #[cfg(test)]

@@ -12,10 +12,11 @@ mod window;
 
 pub use breaker::{Breaker, CircuitState, Permit};
 pub use budget::{Budget, BudgetSettings};
+pub(crate) use circuit::CircuitRefusal;
 pub use circuit::{CircuitLevel, LastFailure, OpenCircuit};
 pub use decide::decide;
 pub use panpan_contract::circuit::{CircuitRule, CircuitSettings};
 pub use panpan_contract::retry::{Attempt, Decision, StopReason, Terms, Waiting};
 pub use upstream::UpstreamHealth;
-pub(crate) use upstream::{CircuitPass, CircuitRefusal, OperationUpstream};
+pub(crate) use upstream::{CircuitPass, OperationUpstream};
 pub(crate) use verdict::Verdict;

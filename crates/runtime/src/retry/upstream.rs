@@ -1,16 +1,17 @@
 //! The circuits and the retry budget that calls to one service share.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use jiff::Timestamp;
 use panpan_contract::circuit::CircuitRule;
 use panpan_contract::operation::{OperationName, OperationSpec};
 use panpan_failure::Redacted;
 
-use super::circuit::{Circuit, CircuitLevel, LastFailure, OpenCircuit, Refusal};
+use super::circuit::{Circuit, CircuitLevel, CircuitRefusal, LastFailure, OpenCircuit};
 use super::verdict::{Signal, Verdict};
 use super::{Budget, BudgetSettings};
+use crate::lock::lock;
 
 /// The state that all calls to a service share: the circuit of its host, the circuits of its operations, and
 /// the retry budget.
@@ -32,22 +33,13 @@ pub(crate) struct OperationUpstream {
     circuit: Arc<Circuit>,
 }
 
-/// The refusal of a call by an open circuit of this level.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct CircuitRefusal {
-    pub(crate) level: CircuitLevel,
-    pub(crate) retry_after_ms: u64,
-    pub(crate) failed_calls: u32,
-    pub(crate) last_failure: Option<LastFailure>,
-}
-
 impl UpstreamHealth {
     /// A service with this rule for the circuit of its host.
     pub fn new(name: impl Into<String>, circuit: CircuitRule, budget: BudgetSettings) -> Self {
         Self {
             name: name.into(),
             host: None,
-            circuit: Circuit::new(circuit),
+            circuit: Circuit::new(CircuitLevel::Host, circuit),
             budget: Mutex::new(Budget::new(budget)),
             operations: Mutex::default(),
         }
@@ -76,7 +68,7 @@ impl UpstreamHealth {
         let known = operations.get(&spec.name).and_then(Weak::upgrade);
         let known = known.filter(|circuit| circuit.rule() == rule);
         let circuit = known.unwrap_or_else(|| {
-            let new = Arc::new(Circuit::new(rule));
+            let new = Arc::new(Circuit::new(CircuitLevel::Operation, rule));
             operations.retain(|_, circuit| circuit.strong_count() > 0);
             operations.insert(spec.name.clone(), Arc::downgrade(&new));
             new
@@ -118,20 +110,10 @@ impl OperationUpstream {
 
     /// The circuits of its host and its own that are not closed.
     pub(crate) fn open_circuits(&self, now: Timestamp) -> impl Iterator<Item = OpenCircuit> {
-        let named = |level, circuit: &Circuit| {
-            let (state, failed_calls, last_failure) = circuit.unless_closed(now)?;
-            let operation = (level == CircuitLevel::Operation).then(|| self.operation.clone());
-            Some(OpenCircuit {
-                level,
-                upstream: self.upstream.name.clone(),
-                operation,
-                state,
-                failed_calls,
-                last_failure,
-            })
-        };
-        let host = named(CircuitLevel::Host, &self.upstream.circuit);
-        let own = named(CircuitLevel::Operation, &self.circuit);
+        let name = &self.upstream.name;
+        let host = self.upstream.circuit.unless_closed(name, None, now);
+        let own = Some(&self.operation);
+        let own = self.circuit.unless_closed(name, own, now);
         host.into_iter().chain(own)
     }
 }
@@ -156,20 +138,15 @@ impl CircuitPass<'_> {
     /// Requests a permit for an attempt.
     pub(crate) fn permit(&mut self, now: Timestamp) -> Result<(), CircuitRefusal> {
         let host = &self.operation.upstream.circuit;
-        let host_trial = permit(host, self.host_trial, now)
-            .map_err(|refusal| refused(CircuitLevel::Host, refusal))?;
-        match permit(&self.operation.circuit, self.operation_trial, now) {
-            Ok(operation_trial) => {
-                (self.host_trial, self.operation_trial) = (host_trial, operation_trial);
-                Ok(())
-            }
-            Err(refusal) => {
-                if host_trial && !self.host_trial {
-                    host.report(Signal::Nothing, true, now, None);
-                }
-                Err(refused(CircuitLevel::Operation, refusal))
-            }
+        let host_trial = host.permit(self.host_trial, now)?;
+        let operation = &self.operation.circuit;
+        let operation_trial = operation.permit(self.operation_trial, now);
+        if operation_trial.is_err() && host_trial && !self.host_trial {
+            host.report(Signal::Nothing, true, now, None);
         }
+        self.operation_trial = operation_trial?;
+        self.host_trial = host_trial;
+        Ok(())
     }
 
     /// Reports the verdict of an attempt.
@@ -188,23 +165,6 @@ impl CircuitPass<'_> {
                 failure,
             });
         }
-    }
-}
-
-/// A call that already is a trial needs no further permit.
-fn permit(circuit: &Circuit, is_trial: bool, now: Timestamp) -> Result<bool, Refusal> {
-    if is_trial {
-        return Ok(true);
-    }
-    circuit.permit(now)
-}
-
-fn refused(level: CircuitLevel, refusal: Refusal) -> CircuitRefusal {
-    CircuitRefusal {
-        level,
-        retry_after_ms: refusal.retry_after_ms,
-        failed_calls: refusal.failed_calls,
-        last_failure: refusal.last_failure,
     }
 }
 
@@ -229,11 +189,6 @@ impl Drop for CircuitPass<'_> {
             failure.as_ref(),
         );
     }
-}
-
-/// A panic cannot leave the state inconsistent, because each change is a single step.
-fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -70,35 +70,31 @@ pub struct Checked {
 ///
 /// Patterns are matched in linear time, unlike those of a contract, because callers are not trusted.
 pub fn check_once(schema: &Value, value: &Value) -> Result<Checked, String> {
-    let cost = Cost::of(schema)?;
     let patterns = PatternOptions::regex().size_limit(PATTERN_BYTES_LIMIT);
-    let validator = jsonschema::options()
-        .should_validate_formats(true)
-        .with_pattern_options(patterns)
-        .build(schema)
-        .map_err(|error| format!("{} at {}", error, shown_pointer(&error)))?;
-    let parts = Mutex::default();
-    let compiled = Schema {
-        validator,
-        cost,
-        parts,
-    };
-    Ok(compiled.check(schema, value))
+    let options = with_formats().with_pattern_options(patterns);
+    Ok(Schema::compile_with(schema, options)?.check(schema, value))
 }
 
+/// The options for schemas of a contract.
 fn options<'r>() -> ValidationOptions<'r> {
     let patterns = PatternOptions::fancy_regex().backtrack_limit(BACKTRACKS_LIMIT);
-    jsonschema::options()
-        .should_validate_formats(true)
-        .with_pattern_options(patterns)
+    with_formats().with_pattern_options(patterns)
+}
+
+fn with_formats<'r>() -> ValidationOptions<'r> {
+    jsonschema::options().should_validate_formats(true)
 }
 
 impl Schema {
     /// Compiles a schema, or returns why it is invalid.
     pub(crate) fn compile(schema: &Value) -> Result<Self, String> {
+        Self::compile_with(schema, options())
+    }
+
+    fn compile_with(schema: &Value, options: ValidationOptions<'_>) -> Result<Self, String> {
         // Before compiling: a schema that is too expensive to check is too expensive to compile.
         let cost = Cost::of(schema)?;
-        let validator = options()
+        let validator = options
             .build(schema)
             .map_err(|error| format!("{} at {}", error, shown_pointer(&error)))?;
         Ok(Self {

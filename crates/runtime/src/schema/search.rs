@@ -26,28 +26,10 @@ const ROOT: &str = "json-schema:///searched";
 const UNKNOWN_LOCATION: &str = "does not match its schema; the location is unknown";
 
 /// Keywords without subschemas.
-const ASSERTIONS: [&str; 20] = [
-    "$schema",
-    "type",
-    "enum",
-    "const",
-    "multipleOf",
-    "maximum",
-    "exclusiveMaximum",
-    "minimum",
-    "exclusiveMinimum",
-    "maxLength",
-    "minLength",
-    "pattern",
-    "format",
-    "maxItems",
-    "minItems",
-    "uniqueItems",
-    "maxProperties",
-    "minProperties",
-    "required",
-    "dependentRequired",
-];
+const ASSERTIONS: &str = "\
+    $schema type enum const multipleOf maximum exclusiveMaximum minimum exclusiveMinimum maxLength \
+    minLength pattern format maxItems minItems uniqueItems maxProperties minProperties required \
+    dependentRequired";
 
 /// How many compiled parts of a schema are kept for the next search.
 const PARTS_LIMIT: usize = 4096;
@@ -150,8 +132,9 @@ impl<'a> Search<'a, '_> {
         let keywords = match pair.schema {
             Value::Object(keywords) => keywords,
             Value::Bool(false) => {
-                let violation = Violation::value(&pair.pointer, NOTHING_ALLOWED);
-                return self.violations.push(violation);
+                return self
+                    .violations
+                    .push(Violation::value(&pair.pointer, NOTHING_ALLOWED));
             }
             _ => return,
         };
@@ -395,7 +378,7 @@ fn further(pointer: &str, steps: &[&str]) -> String {
 /// The assertions of a schema without its subschemas: which members are allowed, not their values.
 fn assertions(keywords: &Map<String, Value>) -> Value {
     let mut kept = Map::new();
-    for name in ASSERTIONS {
+    for name in ASSERTIONS.split(' ') {
         if let Some(value) = keywords.get(name) {
             kept.insert(name.to_owned(), value.clone());
         }

@@ -5,8 +5,6 @@ use std::ops::Bound;
 
 use panpan_runtime::ports::{Applied, Change, Document};
 
-use crate::expectation;
-
 /// Collections of documents, and the last version that was assigned.
 #[derive(Debug, Default)]
 pub(super) struct Collections {
@@ -45,7 +43,7 @@ impl Collections {
         let mut versions = Vec::with_capacity(changes.len());
         for (number, change) in changes.into_iter().enumerate() {
             let found = self.version(&change);
-            if !expectation::is_met(change.expect, found) {
+            if !change.expect.is_met_by(found) {
                 self.last_version = first_version;
                 self.roll_back(undo);
                 let change = number;

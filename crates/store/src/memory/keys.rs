@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use panpan_runtime::ports::{
-    Before, Claim, Claimed, Completed, Earlier, End, Fingerprint, Kept, KeptOutcome, Lease,
-    Reopened, Reopening, Scope,
+    Before, Claim, Claimed, Completed, Completion, Earlier, End, Fingerprint, Kept, KeptOutcome,
+    Lease, Reopened, Reopening, Scope,
 };
 use uuid::Uuid;
 
@@ -120,37 +120,23 @@ impl Keys {
         extended
     }
 
-    pub(super) fn complete(
-        &mut self,
-        lease: Lease,
-        attempts: u32,
-        end: End,
-        without_effect: bool,
-        now_ms: i64,
-    ) -> Completed {
-        let completed = self.change(lease.scope, |keys| {
-            keys.end(lease, attempts, end, without_effect, now_ms)
-        });
+    pub(super) fn complete(&mut self, completion: Completion, now_ms: i64) -> Completed {
+        let scope = completion.lease.scope;
+        let completed = self.change(scope, |keys| keys.end(completion, now_ms));
         while self.bytes > MEMORY_OUTCOMES_BYTES_LIMIT && self.expiries.len() > 1 {
             self.delete_next();
         }
         completed
     }
 
-    fn end(
-        &mut self,
-        lease: Lease,
-        attempts: u32,
-        end: End,
-        without_effect: bool,
-        now_ms: i64,
-    ) -> Completed {
+    fn end(&mut self, completion: Completion, now_ms: i64) -> Completed {
+        let Completion { lease, end, .. } = completion;
         let Some(key) = self.held(lease) else {
             let kept = self.kept(lease.scope, now_ms);
             return Completed::Superseded { kept };
         };
-        key.attempts = attempts;
-        key.without_effect = without_effect && end != End::Abandon;
+        key.attempts = completion.attempts;
+        key.without_effect = completion.without_effect && end != End::Abandon;
         let recoveries = std::mem::take(&mut key.recoveries);
         match end {
             End::Keep { outcome, keep_ms } => {

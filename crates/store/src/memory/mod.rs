@@ -14,12 +14,12 @@ use jiff::Timestamp;
 use panpan_contract::recording::Recording;
 use panpan_runtime::BoxFuture;
 use panpan_runtime::ports::{
-    Applied, Change, Claim, Claimed, Clock, Completed, Completion, Count, Document, Documents,
-    Earlier, Kept, Lease, Outcomes, Reopened, Reopening, Scope, StoreError, Swept,
+    Applied, Change, Claim, Claimed, Clock, Completed, Completion, Count, Counts, Document,
+    Documents, Earlier, Kept, Lease, Outcomes, Reopened, Reopening, Scope, StoreError, Swept,
 };
 use uuid::Uuid;
 
-use crate::counts::Counts;
+use crate::SWEEP_LIMIT;
 use crate::time::now_ms;
 
 pub use keys::MEMORY_OUTCOMES_BYTES_LIMIT;
@@ -76,19 +76,10 @@ impl Outcomes for MemoryStore {
         done(self.state().keys.extend(lease, lease_ms, self.now_ms()))
     }
 
-    fn complete(&self, completion: Completion) -> BoxFuture<'_, Result<Completed, StoreError>> {
+    fn complete(&self, mut completion: Completion) -> BoxFuture<'_, Result<Completed, StoreError>> {
         let mut state = self.state();
-        let Completion {
-            lease,
-            attempts,
-            end,
-            without_effect,
-            recording,
-        } = completion;
-        let now_ms = self.now_ms();
-        let completed = state
-            .keys
-            .complete(lease, attempts, end, without_effect, now_ms);
+        let recording = completion.recording.take();
+        let completed = state.keys.complete(completion, self.now_ms());
         if let (Completed::Recorded { .. }, Some(recording)) = (&completed, recording) {
             state.recordings.note(*recording);
         }
@@ -113,7 +104,9 @@ impl Outcomes for MemoryStore {
 
     fn count(&self, counts: Vec<Count>) {
         let mut state = self.state();
-        counts.into_iter().for_each(|count| state.counts.add(count));
+        for count in &counts {
+            state.counts.add_count(count, usize::MAX);
+        }
     }
 
     fn dropped(&self) -> u64 {
@@ -145,7 +138,7 @@ impl Outcomes for MemoryStore {
         done(Swept {
             keys: state.keys.sweep(self.now_ms()),
             recordings: state.recordings.sweep(recordings_before),
-            counts: state.counts.sweep(recordings_before),
+            counts: state.counts.sweep(recordings_before, SWEEP_LIMIT),
         })
     }
 }

@@ -6,7 +6,6 @@ use serde_json::Value;
 
 use super::errors::QueryError;
 use super::json;
-use crate::expectation;
 
 const GET: &str = "SELECT id, version, body FROM documents WHERE collection = ?1 AND id = ?2";
 
@@ -87,7 +86,7 @@ fn apply_all(connection: &Connection, changes: &[Change]) -> Result<Applied, Que
     let mut versions = Vec::with_capacity(changes.len());
     for (number, change) in changes.iter().enumerate() {
         let found = version(connection, change)?;
-        if !expectation::is_met(change.expect, found) {
+        if !change.expect.is_met_by(found) {
             let change = number;
             return Ok(Applied::Conflict { change, found });
         }

@@ -22,37 +22,20 @@ pub enum OpenError {
         found: i32,
     },
     /// The folder of the file is missing and cannot be created.
-    #[error("cannot create the folder of {}: create it, or use another path", path.display())]
-    Folder {
-        /// The file.
-        path: PathBuf,
-        /// The error of the operating system.
-        source: io::Error,
-    },
+    #[error("cannot create the folder of {}: create it, or use another path", .0.display())]
+    Folder(PathBuf, #[source] io::Error),
     /// The path is a folder.
-    #[error("{} is a folder: name a file in it", path.display())]
-    IsFolder {
-        /// The folder.
-        path: PathBuf,
-    },
+    #[error("{} is a folder: name a file in it", .0.display())]
+    IsFolder(PathBuf),
     /// The file or its folder is not writable.
-    #[error("{} is not writable: change the permissions of the file and its folder", path.display())]
-    NotWritable {
-        /// The file.
-        path: PathBuf,
-    },
+    #[error("{} is not writable: change the permissions of the file and its folder", .0.display())]
+    NotWritable(PathBuf),
     /// The file is not a SQLite database.
-    #[error("{} is not a database: name another file, or move this one away", path.display())]
-    NotADatabase {
-        /// The file.
-        path: PathBuf,
-    },
+    #[error("{} is not a database: name another file, or move this one away", .0.display())]
+    NotADatabase(PathBuf),
     /// The file is the database of another program.
-    #[error("{} belongs to another program: name another file", path.display())]
-    OtherApplication {
-        /// The file.
-        path: PathBuf,
-    },
+    #[error("{} belongs to another program: name another file", .0.display())]
+    OtherApplication(PathBuf),
     /// The file was written by a newer version of this program.
     #[error(
         "{} has schema version {found}, but this program supports up to {known}: use a newer version of the program",
@@ -67,54 +50,35 @@ pub enum OpenError {
         known: i64,
     },
     /// Another process holds the lock of the file.
-    #[error("{} is locked by another process: end that process, or wait for it", path.display())]
-    Locked {
-        /// The file.
-        path: PathBuf,
-    },
+    #[error("{} is locked by another process: end that process, or wait for it", .0.display())]
+    Locked(PathBuf),
     /// The disk is full.
-    #[error("no disk space for {}: free some space", path.display())]
-    Full {
-        /// The file.
-        path: PathBuf,
-    },
+    #[error("no disk space for {}: free some space", .0.display())]
+    Full(PathBuf),
     /// The database is corrupt.
     #[error(
         "{} is damaged: restore a backup, or move it and its -wal file away",
-        path.display()
+        .0.display()
     )]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-    },
+    Damaged(PathBuf),
     /// The file cannot be opened for another reason.
-    #[error("cannot open {} ({reason}): make the path reachable and writable", path.display())]
-    Unreachable {
-        /// The file.
-        path: PathBuf,
-        /// The message of SQLite or of the operating system.
-        reason: String,
-    },
+    #[error("cannot open {} ({}): make the path reachable and writable", .0.display(), .1)]
+    Unreachable(PathBuf, String),
 }
 
 impl OpenError {
     /// Translates an error of SQLite about this file.
     pub(super) fn of(path: PathBuf, error: &rusqlite::Error) -> Self {
         match error.sqlite_error_code() {
-            Some(ErrorCode::NotADatabase) => Self::NotADatabase { path },
+            Some(ErrorCode::NotADatabase) => Self::NotADatabase(path),
             Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => {
-                Self::NotWritable { path }
+                Self::NotWritable(path)
             }
             _ => match store_error(error) {
-                StoreError::Full => Self::Full { path },
-                StoreError::Locked => Self::Locked { path },
-                StoreError::Damaged => Self::Damaged { path },
-                StoreError::Unreachable | StoreError::Slow | StoreError::Closed => {
-                    Self::Unreachable {
-                        path,
-                        reason: error.to_string(),
-                    }
-                }
+                StoreError::Full => Self::Full(path),
+                StoreError::Locked => Self::Locked(path),
+                StoreError::Damaged => Self::Damaged(path),
+                _ => Self::Unreachable(path, error.to_string()),
             },
         }
     }

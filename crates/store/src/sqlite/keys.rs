@@ -91,11 +91,9 @@ pub(super) fn claim(
     } = claim;
     let new = params![scope.0, fingerprint.0, first, until_ms, call.as_bytes()];
     if connection.prepare_cached(CLAIM_NEW)?.execute(new)? == 1 {
+        let scope = *scope;
         return Ok(Claimed::Held {
-            lease: Lease {
-                scope: *scope,
-                epoch,
-            },
+            lease: Lease { scope, epoch },
             before: Before::Nothing,
             generation: 1,
         });
@@ -177,15 +175,8 @@ pub(super) fn complete(
             (changed, Some(timestamp(expires_ms)))
         }
         End::Release => {
-            let expires_ms = later_ms(now_ms, FREE_KEPT_MS);
-            let changed = end(
-                connection,
-                completion,
-                FREE,
-                expires_ms,
-                &Columns::default(),
-            )?;
-            (changed, None)
+            let (expires_ms, none) = (later_ms(now_ms, FREE_KEPT_MS), Columns::default());
+            (end(connection, completion, FREE, expires_ms, &none)?, None)
         }
         End::Abandon => (abandon(connection, completion, now_ms)?, None),
     };

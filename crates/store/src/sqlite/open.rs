@@ -107,8 +107,7 @@ impl DatabaseFile {
     pub(super) fn open_writer(&self, may_create: bool) -> Result<Connection, OpenError> {
         check_version(rusqlite::version_number())?;
         if self.path.is_dir() {
-            let path = self.path.clone();
-            return Err(OpenError::IsFolder { path });
+            return Err(OpenError::IsFolder(self.path.clone()));
         }
         if may_create {
             self.create_folder()?;
@@ -126,8 +125,7 @@ impl DatabaseFile {
             .busy_timeout(Duration::from_millis(BUSY_TIMEOUT_MS))
             .map_err(open_error)?;
         if connection.is_readonly("main").map_err(open_error)? {
-            let path = self.path.clone();
-            return Err(OpenError::NotWritable { path });
+            return Err(OpenError::NotWritable(self.path.clone()));
         }
         self.check_owner(schema::owner(&connection).map_err(open_error)?)?;
         self.configure(&connection).map_err(open_error)?;
@@ -138,10 +136,9 @@ impl DatabaseFile {
     /// Opens a connection that only reads.
     pub(super) fn open_reader(&self) -> Result<Connection, OpenError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let open_error = |error: rusqlite::Error| OpenError::of(self.path.clone(), &error);
-        let connection = Connection::open_with_flags(&self.path, flags).map_err(open_error)?;
-        set_up_reader(&connection).map_err(open_error)?;
-        Ok(connection)
+        let connection = Connection::open_with_flags(&self.path, flags);
+        let connection = connection.and_then(|it| set_up_reader(&it).map(|()| it));
+        connection.map_err(|error| OpenError::of(self.path.clone(), &error))
     }
 
     /// The device and inode of the file; `None` if it does not exist or the system has no inodes.
@@ -162,10 +159,8 @@ impl DatabaseFile {
             return Ok(());
         }
         let missing: Vec<&Path> = folder.ancestors().take_while(|it| !it.exists()).collect();
-        create_private_folder(folder).map_err(|source| OpenError::Folder {
-            path: self.path.clone(),
-            source,
-        })?;
+        create_private_folder(folder)
+            .map_err(|source| OpenError::Folder(self.path.clone(), source))?;
         missing
             .into_iter()
             .filter_map(Path::parent)
@@ -182,7 +177,7 @@ impl DatabaseFile {
         let path = self.path.clone();
         match owner {
             Owner::Ours => Ok(()),
-            Owner::OtherApplication => Err(OpenError::OtherApplication { path }),
+            Owner::OtherApplication => Err(OpenError::OtherApplication(path)),
             Owner::NewerVersion { found, known } => {
                 Err(OpenError::NewerVersion { path, found, known })
             }

@@ -8,13 +8,11 @@ use std::mem;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use jiff::Timestamp;
 use panpan_contract::recording::Recording;
-use panpan_runtime::ports::{Count, StoreError};
+use panpan_runtime::ports::{Count, Counts, StoreError};
 use tokio::sync::oneshot;
 
 use super::job::Job;
-use crate::counts::Counts;
 
 /// The most recordings in the queue; more are dropped.
 pub const NOTES_LIMIT: usize = 2048;
@@ -270,7 +268,7 @@ impl Queue {
 
 impl Pending {
     fn has_notes(&self) -> bool {
-        !self.notes.is_empty() || self.counts.len() > 0
+        !self.notes.is_empty() || !self.counts.is_empty()
     }
 
     /// Whether a batch should be written now.
@@ -289,10 +287,8 @@ impl Pending {
     }
 
     fn add(&mut self, counts: Vec<Count>) {
-        for count in counts {
-            if self.counts.len() < COUNTS_LIMIT || self.counts.contains(&count) {
-                self.counts.add(count);
-            }
+        for count in &counts {
+            self.counts.add_count(count, COUNTS_LIMIT);
         }
     }
 
@@ -310,7 +306,7 @@ impl Pending {
         Batch {
             jobs: self.jobs.drain(..jobs).collect(),
             notes: self.notes.drain(..notes).collect(),
-            counts: mem::take(&mut self.counts).since(Timestamp::MIN),
+            counts: self.counts.take(),
             flushes: done.into_iter().map(|flush| flush.sender).collect(),
             notes_error: None,
             waited: Duration::ZERO,

@@ -3,14 +3,14 @@
 use jiff::Timestamp;
 use panpan_contract::recording::Recording;
 use panpan_failure::Code;
-use panpan_runtime::ports::{Count, Swept};
+use panpan_runtime::ports::{Count, Counts, Swept};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use uuid::Uuid;
 
 use super::errors::QueryError;
 use super::json;
-use crate::time::{hour_ms, timestamp};
-use crate::{COUNT_LIMIT, SWEEP_LIMIT};
+use crate::SWEEP_LIMIT;
+use crate::time::timestamp;
 
 const WRITE: &str = "
     INSERT INTO recordings (call, at, operation, code, recording)
@@ -95,15 +95,15 @@ pub(super) fn recent(
 
 /// Adds a count to the stored count.
 pub(super) fn add(connection: &Connection, count: &Count) -> Result<(), QueryError> {
-    let bounded = |number: u64| number.min(COUNT_LIMIT).cast_signed();
+    let bounded = |number: u64| number.min(Counts::LIMIT).cast_signed();
     connection.prepare_cached(ADD)?.execute(params![
         count.operation,
         count.code.as_ref().map_or("", Code::as_str),
-        hour_ms(count.hour),
+        count.hour.as_millisecond(),
         bounded(count.calls),
         bounded(count.retried),
         bounded(count.replayed),
-        COUNT_LIMIT.cast_signed(),
+        Counts::LIMIT.cast_signed(),
     ])?;
     Ok(())
 }

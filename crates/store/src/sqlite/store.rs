@@ -1,5 +1,6 @@
 //! The SQLite store: sends each method of the ports to a reader or to the writer.
 
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -56,10 +57,9 @@ impl SqliteStore {
         let writer = thread::Builder::new().name("panpan-store".to_owned());
         let for_writer = Arc::clone(&shared);
         let writer = writer.spawn(move || writer::run(&for_writer, connection));
-        let writer = writer.map_err(|error| OpenError::Unreachable {
-            path: shared.file.path.clone(),
-            reason: error.to_string(),
-        })?;
+        let unreachable =
+            |error: io::Error| OpenError::Unreachable(shared.file.path.clone(), error.to_string());
+        let writer = writer.map_err(unreachable)?;
         Ok(Self {
             shared,
             readers: Readers::default(),
@@ -99,6 +99,17 @@ impl SqliteStore {
         work: impl FnOnce(&Connection) -> Result<T, QueryError>,
     ) -> Result<T, StoreError> {
         self.readers.read(&self.shared, work)
+    }
+
+    /// Like [`read`](Self::read), with the time, as a future that is ready at once.
+    fn reading<'a, T: Send + 'a>(
+        &'a self,
+        work: impl FnOnce(&Connection, i64) -> Result<T, QueryError> + Send + 'a,
+    ) -> BoxFuture<'a, Result<T, StoreError>> {
+        Box::pin(async move {
+            let now_ms = self.now_ms();
+            self.read(|connection| work(connection, now_ms))
+        })
     }
 
     /// The result of a claim that needs no writer. Errors are ignored: the writer repeats the check.
@@ -166,10 +177,7 @@ impl Outcomes for SqliteStore {
     }
 
     fn kept(&self, scope: Scope) -> BoxFuture<'_, Result<Option<Kept>, StoreError>> {
-        Box::pin(async move {
-            let now_ms = self.now_ms();
-            self.read(|connection| lookup::kept(connection, scope, now_ms))
-        })
+        self.reading(move |connection, now_ms| lookup::kept(connection, scope, now_ms))
     }
 
     fn reopen(&self, reopening: Reopening) -> BoxFuture<'_, Result<Reopened, StoreError>> {
@@ -177,10 +185,7 @@ impl Outcomes for SqliteStore {
     }
 
     fn earlier(&self, scope: Scope) -> BoxFuture<'_, Result<Vec<Earlier>, StoreError>> {
-        Box::pin(async move {
-            let now_ms = self.now_ms();
-            self.read(|connection| lookup::earlier(connection, scope, now_ms))
-        })
+        self.reading(move |connection, now_ms| lookup::earlier(connection, scope, now_ms))
     }
 
     fn note(&self, recording: Recording) {
@@ -208,7 +213,7 @@ impl Outcomes for SqliteStore {
     }
 
     fn find(&self, call: Uuid) -> BoxFuture<'_, Result<Option<Recording>, StoreError>> {
-        Box::pin(async move { self.read(|connection| recordings::find(connection, call)) })
+        self.reading(move |connection, _| recordings::find(connection, call))
     }
 
     fn recent(
@@ -216,13 +221,11 @@ impl Outcomes for SqliteStore {
         limit: usize,
         failed_only: bool,
     ) -> BoxFuture<'_, Result<Vec<Recording>, StoreError>> {
-        Box::pin(async move {
-            self.read(|connection| recordings::recent(connection, limit, failed_only))
-        })
+        self.reading(move |connection, _| recordings::recent(connection, limit, failed_only))
     }
 
     fn counts(&self, since: Timestamp) -> BoxFuture<'_, Result<Vec<Count>, StoreError>> {
-        Box::pin(async move { self.read(|connection| recordings::counts(connection, since)) })
+        self.reading(move |connection, _| recordings::counts(connection, since))
     }
 
     fn sweep(&self, recordings_before: Timestamp) -> BoxFuture<'_, Result<Swept, StoreError>> {
@@ -238,7 +241,7 @@ impl Documents for SqliteStore {
         collection: &'a str,
         id: &'a str,
     ) -> BoxFuture<'a, Result<Option<Document>, StoreError>> {
-        Box::pin(async move { self.read(|connection| documents::get(connection, collection, id)) })
+        self.reading(move |connection, _| documents::get(connection, collection, id))
     }
 
     fn list<'a>(
@@ -247,9 +250,7 @@ impl Documents for SqliteStore {
         after: Option<&'a str>,
         limit: usize,
     ) -> BoxFuture<'a, Result<Vec<Document>, StoreError>> {
-        Box::pin(async move {
-            self.read(|connection| documents::list(connection, collection, after, limit))
-        })
+        self.reading(move |connection, _| documents::list(connection, collection, after, limit))
     }
 
     fn apply(&self, changes: Vec<Change>) -> BoxFuture<'_, Result<Applied, StoreError>> {

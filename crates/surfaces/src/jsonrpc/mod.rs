@@ -9,10 +9,8 @@ mod response;
 mod tests;
 
 use std::pin::pin;
-use std::sync::Arc;
 
 use futures_util::StreamExt as _;
-use panpan_contract::operation::Visibility;
 use panpan_failure::{Failure, Violation, codes};
 use panpan_runtime::{Answer, CallRequest, Registry};
 use serde_json::value::RawValue;
@@ -103,11 +101,10 @@ async fn respond<'a>(
         Item::Request(request) => request,
         Item::Invalid(Invalid { id, problem }) => return Some(refuse(gateway, id, problem.into())),
     };
-    let registry = method
-        .contains('.')
-        .then(|| gateway.dispatcher().registry());
-    let name = registry.and_then(|registry| resolve_dots(&registry, &method));
-    let name = name.unwrap_or_else(|| method.into_owned());
+    let resolve = |registry: &Registry| resolve_dots(registry, &method);
+    let has_dots = method.contains('.');
+    let name = has_dots.then(|| gateway.dispatcher().with_registry(resolve));
+    let name = name.flatten().unwrap_or_else(|| method.into_owned());
     let answer = match caller {
         Ok(caller) => call(gateway, caller, options, name, params).await,
         Err(unidentified) => {
@@ -143,7 +140,7 @@ async fn call(
     }
     match problem {
         // For an operation that does not exist, NOT_FOUND is more useful than invalid parameters.
-        Some(problem) if is_callable(&gateway.dispatcher().registry(), &request.operation) => {
+        Some(problem) if gateway.is_external(&request.operation) => {
             request.caller.clone_from(&caller.identity);
             gateway.refuse(Surface::JsonRpc, request, problem)
         }
@@ -162,20 +159,13 @@ fn take_meta(members: &mut Map<String, Value>) -> Option<Map<String, Value>> {
 }
 
 /// The operation with a dotted name: `tasks/create` for `tasks.create`.
-fn resolve_dots(registry: &Arc<Registry>, method: &str) -> Option<String> {
-    if is_callable(registry, method) {
+fn resolve_dots(registry: &Registry, method: &str) -> Option<String> {
+    if registry.external(method).is_some() {
         return None;
     }
     let candidates = [method.replace('.', "/"), method.replacen('.', "/", 1)];
     let mut candidates = candidates.into_iter();
-    candidates.find(|name| is_callable(registry, name))
-}
-
-/// Whether an external operation has this name. Internal operations must look as if they did not exist.
-fn is_callable(registry: &Registry, name: &str) -> bool {
-    registry
-        .get(name)
-        .is_some_and(|operation| operation.spec().visibility == Visibility::External)
+    candidates.find(|name| registry.external(name).is_some())
 }
 
 fn refuse<'a>(gateway: &Gateway, id: Option<&'a RawValue>, failure: Failure) -> Response<'a> {

@@ -64,10 +64,7 @@ pub(super) fn from_answer(
     version: WireVersion,
 ) -> CallToolResult {
     let idempotency = key.map(|key| idempotency(&answer, key));
-    let violation = match answer.matches_schema {
-        true => None,
-        false => Some(answer.schema_violation.clone().unwrap_or_default()),
-    };
+    let violation = answer.schema_violation.take();
     let extra = answer.extra.take().map(|it| *it);
     let mut result = match answer.into_value() {
         Ok(output) => {

@@ -107,7 +107,7 @@ fn it_stays_open_for_two_seconds_and_reports_the_rest() {
         retry_after_ms: 1000,
     };
     assert_eq!(breaker.state(at(11)), open);
-    let shortly_before = at(12) - SignedDuration::from_micros(1);
+    let shortly_before = at(12) - jiff::SignedDuration::from_micros(1);
     assert_eq!(breaker.permit(shortly_before), refused_for(1));
     assert_eq!(breaker.state(at(12)), CircuitState::HalfOpen);
     assert_eq!(breaker.permit(at(12)), Permit::Trial);

@@ -5,6 +5,8 @@ use panpan_contract::retry::{Terms, Waiting as CallerWait};
 use uuid::Uuid;
 
 use super::super::job::Request;
+use jiff::Timestamp;
+
 use super::*;
 
 fn note() -> Recording {

@@ -39,9 +39,8 @@ macro_rules! all {
             retention: [
                 final_outcomes_and_possible_effects_are_kept,
                 the_next_call_continues_the_attempt_count,
-                the_setting_all_keeps_every_outcome,
                 a_refused_call_keeps_nothing,
-                a_call_whose_handler_never_ran_is_not_kept_even_with_the_setting_all,
+                a_call_whose_handler_never_ran_is_not_kept,
             ]
             crashes: [
                 an_idempotent_call_runs_again_after_a_crash,
@@ -80,8 +79,7 @@ macro_rules! all {
                 a_replay_requires_permission_to_call,
             ]
             outages: [
-                no_mutation_runs_without_the_store,
-                the_downstream_key_is_the_same_without_the_store,
+                no_call_with_a_key_runs_without_the_store,
                 an_unwritten_outcome_is_reported_in_time_and_written_later,
                 an_outcome_written_while_the_caller_waits_is_returned,
                 a_known_outcome_is_written_after_its_lease_expired,

@@ -7,8 +7,8 @@ use serde_json::json;
 use tokio::task::JoinHandle;
 
 use crate::support::{
-    Fault, Fixture, LEASE_MS, ScriptedHandler, Step, Storage, detail, failure, idempotent, kinds,
-    mutation, order, result_of, scope, settings,
+    Fault, Fixture, LEASE_MS, ScriptedHandler, Step, Storage, detail, failure, kinds, mutation,
+    order, result_of, settings,
 };
 
 /// The delays between the attempts to write an outcome.
@@ -19,52 +19,20 @@ fn unavailable() -> Fault {
     Fault::Unavailable(StoreError::Full)
 }
 
-pub(crate) async fn no_mutation_runs_without_the_store(storage: Storage) {
-    for run_without_store in [false, true] {
-        let handler = ScriptedHandler::unscripted();
-        for (operation, is_idempotent) in kinds(|| handler.clone()) {
-            let settings = Settings {
-                run_without_store,
-                ..settings()
-            };
-            let fixture = storage.fixture_with([operation], settings);
-            fixture.store.inject(unavailable());
-            let before = handler.runs();
-            let answer = fixture.call("k").await;
-            let runs = run_without_store && is_idempotent;
-            assert_eq!(handler.runs() > before, runs);
-            assert_eq!(answer.outcome.is_ok(), runs);
-            if !runs {
-                let refused = failure(answer);
-                assert_eq!(refused.code().as_str(), "ERR_STORE_UNAVAILABLE");
-                assert_eq!(
-                    (refused.retryable(), refused.effect()),
-                    (true, Effect::None)
-                );
-                assert_eq!(detail(&refused, "reason").unwrap(), "full");
-            }
-        }
-    }
-}
-
-pub(crate) async fn the_downstream_key_is_the_same_without_the_store(storage: Storage) {
+pub(crate) async fn no_call_with_a_key_runs_without_the_store(storage: Storage) {
     let handler = ScriptedHandler::unscripted();
-    let settings = Settings {
-        run_without_store: true,
-        ..settings()
-    };
-    let fixture = storage.fixture_with([idempotent(handler.clone())], settings);
-    fixture.store.inject(unavailable());
-    fixture.call("k").await;
-    fixture.store.clear_fault();
-    fixture.call("k").await;
-    let expected = Some(scope("k").downstream_key());
-    let downstream_keys: Vec<_> = handler
-        .run_log()
-        .into_iter()
-        .map(|run| run.downstream_key)
-        .collect();
-    assert_eq!(downstream_keys, [expected.clone(), expected]);
+    for (operation, _) in kinds(|| handler.clone()) {
+        let fixture = storage.fixture(operation);
+        fixture.store.inject(unavailable());
+        let refused = failure(fixture.call("k").await);
+        assert_eq!(handler.runs(), 0);
+        assert_eq!(refused.code().as_str(), "ERR_STORE_UNAVAILABLE");
+        assert_eq!(
+            (refused.retryable(), refused.effect()),
+            (true, Effect::None)
+        );
+        assert_eq!(detail(&refused, "reason").unwrap(), "full");
+    }
 }
 
 /// A call whose handler has finished and whose outcome cannot be written.

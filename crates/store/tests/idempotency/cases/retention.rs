@@ -5,12 +5,12 @@ use std::sync::Arc;
 use panpan_contract::operation::OperationSpec;
 use panpan_failure::{Effect, Failure, codes};
 use panpan_runtime::retry::{CircuitSettings, UpstreamHealth};
-use panpan_runtime::{CallRequest, Freeze, Identity, Registration, Settings};
+use panpan_runtime::{CallRequest, Identity, Registration};
 use serde_json::json;
 
 use crate::support::{
-    ScriptedHandler, Step, Storage, failure, idempotent, key, kinds, mutation, order, request,
-    result_of, retried, settings, with_circuit,
+    ScriptedHandler, Step, Storage, failure, key, kinds, mutation, order, request, result_of,
+    retried, with_circuit,
 };
 
 fn busy(effect: Effect) -> Failure {
@@ -72,19 +72,6 @@ pub(crate) async fn the_next_call_continues_the_attempt_count(storage: Storage) 
     assert_eq!(handler.attempts(), [1, 2, 3, 4]);
 }
 
-pub(crate) async fn the_setting_all_keeps_every_outcome(storage: Storage) {
-    let handler = ScriptedHandler::of([Step::Fail(busy(Effect::None))]);
-    let settings = Settings {
-        freeze: Freeze::All,
-        ..settings()
-    };
-    let fixture = storage.fixture_with([idempotent(handler.clone())], settings);
-    let first = fixture.call("k").await;
-    let second = fixture.call("k").await;
-    assert_eq!(second.outcome, first.outcome);
-    assert_eq!((second.replayed, handler.runs()), (true, 1));
-}
-
 pub(crate) async fn a_refused_call_keeps_nothing(storage: Storage) {
     let handler = ScriptedHandler::unscripted();
     let restrict = |spec: &mut OperationSpec| {
@@ -112,18 +99,12 @@ pub(crate) async fn a_refused_call_keeps_nothing(storage: Storage) {
     assert_eq!(handler.attempts(), [1]);
 }
 
-pub(crate) async fn a_call_whose_handler_never_ran_is_not_kept_even_with_the_setting_all(
-    storage: Storage,
-) {
+pub(crate) async fn a_call_whose_handler_never_ran_is_not_kept(storage: Storage) {
     let cut = || Step::Fail(Failure::new(codes::NETWORK_ERROR).with_effect(Effect::None));
-    let settings = Settings {
-        freeze: Freeze::All,
-        ..settings()
-    };
     let handler = ScriptedHandler::of([cut()]);
     let behind: Registration = with_circuit(1, mutation(handler.clone()));
     let behind = behind.behind(Arc::new(UpstreamHealth::named("api")));
-    let fixture = storage.fixture_with([behind], settings);
+    let fixture = storage.fixture(behind);
     fixture.call("opens-the-circuit").await;
     let refused = fixture.call("k").await;
     assert_eq!(result_of(&refused), "ERR_CIRCUIT_OPEN");
