@@ -5,6 +5,8 @@
 use std::collections::VecDeque;
 use std::mem;
 
+use crate::transport::{RawResponse, TransportError};
+
 /// The maximum length of an event, in bytes.
 pub const EVENT_BYTES_LIMIT: usize = 4 * 1024 * 1024;
 
@@ -19,7 +21,16 @@ pub struct Event {
 
 /// An event is longer than [`EVENT_BYTES_LIMIT`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct TooLong;
+struct TooLong;
+
+/// The reason that events end early.
+#[derive(Debug)]
+pub(crate) enum EventError {
+    Transport(TransportError),
+    /// The response ended within an event.
+    Cut,
+    TooLong,
+}
 
 /// Parses bytes into events.
 #[derive(Debug, Default)]
@@ -32,8 +43,25 @@ pub(crate) struct EventParser {
 }
 
 impl EventParser {
+    /// The next event of a response; `None` at its end.
+    pub(crate) async fn read(
+        &mut self,
+        response: &mut RawResponse,
+    ) -> Result<Option<Event>, EventError> {
+        loop {
+            if let Some(event) = self.complete.pop_front() {
+                return Ok(Some(event));
+            }
+            match response.chunk().await.map_err(EventError::Transport)? {
+                Some(bytes) => self.feed(&bytes).map_err(|TooLong| EventError::TooLong)?,
+                None if self.is_inside_event() => return Err(EventError::Cut),
+                None => return Ok(None),
+            }
+        }
+    }
+
     /// Parses the next chunk.
-    pub(crate) fn feed(&mut self, bytes: &[u8]) -> Result<(), TooLong> {
+    fn feed(&mut self, bytes: &[u8]) -> Result<(), TooLong> {
         for byte in bytes {
             let after_return = mem::replace(&mut self.after_return, *byte == b'\r');
             match byte {
@@ -49,13 +77,8 @@ impl EventParser {
         Ok(())
     }
 
-    /// The next complete event.
-    pub(crate) fn next(&mut self) -> Option<Event> {
-        self.complete.pop_front()
-    }
-
     /// Whether an event has begun but is not complete.
-    pub(crate) fn is_inside_event(&self) -> bool {
+    fn is_inside_event(&self) -> bool {
         self.data.is_some() || !self.line.is_empty()
     }
 
@@ -106,7 +129,7 @@ mod tests {
         for chunk in chunks {
             events.feed(chunk).unwrap();
         }
-        let complete = std::iter::from_fn(|| events.next());
+        let complete = std::iter::from_fn(|| events.complete.pop_front());
         let complete = complete.map(|event| (event.name, String::from_utf8(event.data).unwrap()));
         (complete.collect(), events.is_inside_event())
     }

@@ -8,11 +8,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use bytes::BytesMut;
 use panpan_failure::{Cause, Effect, Failure, Kind, Upstream, codes};
+use tokio::time::{Instant, timeout_at};
 use url::Url;
 
+use crate::events::EventError;
 use crate::guard::BlockedHost;
-use crate::transport::TransportError;
+use crate::transport::{RawResponse, TransportError};
 use crate::transport_failure::{TransportFailure, find};
 
 /// What repeating a request does, for the case that its response is lost.
@@ -94,6 +97,15 @@ pub(crate) fn display_url(url: &Url) -> String {
         .to_owned()
 }
 
+/// The server at a URL that answered with this status.
+pub(crate) fn upstream(url: &Url, status: u16) -> Upstream {
+    let upstream = Upstream::status(status);
+    match url.host_str() {
+        Some(host) => upstream.provider(host),
+        None => upstream,
+    }
+}
+
 impl Exchange {
     /// The failure for an error of the transport.
     pub(crate) fn failure(&self, error: &TransportError) -> Failure {
@@ -108,6 +120,41 @@ impl Exchange {
         causes(error).into_iter().fold(failure, Failure::with_cause)
     }
 
+    /// Waits for the head of the response.
+    pub(crate) async fn head<T>(
+        &self,
+        deadline: Instant,
+        head: impl Future<Output = Result<T, TransportError>>,
+    ) -> Result<T, Failure> {
+        let head = timeout_at(deadline, head).await;
+        head.map_err(|_| self.response_timeout())?
+            .map_err(|error| self.failure(&error))
+    }
+
+    /// Reads the body up to a limit; returns whether that was all of it.
+    pub(crate) async fn read_body(
+        &self,
+        deadline: Instant,
+        response: &mut RawResponse,
+        body: &mut BytesMut,
+        limit: usize,
+    ) -> Result<bool, Failure> {
+        timeout_at(deadline, response.read_into(body, limit))
+            .await
+            .map_err(|_| self.transport_failure(TransportFailure::BodyTimeout, true))?
+            .map_err(|error| self.failure(&error))
+    }
+
+    /// The failure for events that ended early.
+    pub(crate) fn events_ended(&self, error: &EventError) -> Failure {
+        match error {
+            EventError::Transport(error) => self.failure(error),
+            EventError::Cut | EventError::TooLong => {
+                self.transport_failure(TransportFailure::Cut, true)
+            }
+        }
+    }
+
     /// The URL cannot be sent, usually because an argument made it too long.
     fn invalid_url(&self) -> Failure {
         let length = self.url.as_str().len();
@@ -120,22 +167,12 @@ impl Exchange {
     }
 
     /// The response did not begin in time.
-    pub(crate) fn response_timeout(&self) -> Failure {
+    fn response_timeout(&self) -> Failure {
         if self.sent.is_set() {
             self.transport_failure(TransportFailure::HeadTimeout, true)
         } else {
             self.transport_failure(TransportFailure::ConnectTimeout, false)
         }
-    }
-
-    /// The response began and was not complete in time.
-    pub(crate) fn body_timeout(&self) -> Failure {
-        self.transport_failure(TransportFailure::BodyTimeout, true)
-    }
-
-    /// The connection ended before the response was complete.
-    pub(crate) fn cut(&self) -> Failure {
-        self.transport_failure(TransportFailure::Cut, true)
     }
 
     /// Requests to the host are not allowed.
@@ -258,7 +295,8 @@ mod tests {
 
     #[test]
     fn a_failure_shows_no_secret_part_of_the_url() {
-        let failure = exchange(RepeatSafety::ReadOnly, SentFlag::assumed(), false).cut();
+        let exchange = exchange(RepeatSafety::ReadOnly, SentFlag::assumed(), false);
+        let failure = exchange.events_ended(&EventError::Cut);
         let all = format!("{failure:?}");
         assert!(all.contains("http://tools.example/a"), "{all}");
         assert!(!all.contains("hunter2"), "{all}");

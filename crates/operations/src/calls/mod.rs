@@ -12,7 +12,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use panpan_contract::operation::{OperationName, OperationSpec, OperationType};
+use panpan_contract::operation::{OperationSpec, OperationType};
 use panpan_failure::Failure;
 pub use panpan_runtime::WATCH_SCOPE;
 use panpan_runtime::ports::Outcomes;
@@ -45,9 +45,7 @@ where
 }
 
 fn operation(name: &str, op_type: OperationType, scope: &str, description: &str) -> OperationSpec {
-    let name = OperationName::new(name).expect("the names of the operations are well formed");
-    let mut spec = OperationSpec::new(name, op_type);
-    spec.description = Some(description.to_owned());
+    let mut spec = crate::operation(name, op_type, description);
     spec.access_control.required_scopes = vec![scope.to_owned()];
     spec.idempotency.idempotent = op_type == OperationType::Query;
     spec

@@ -12,8 +12,10 @@ mod order;
 mod tests;
 mod wait;
 
-use panpan_contract::operation::{OperationName, OperationSpec, OperationType};
+use panpan_contract::operation::{OperationSpec, OperationType};
 use panpan_runtime::{Builder, Registration};
+
+use crate::operation;
 
 /// Adds the demo operations to a registry.
 ///
@@ -37,12 +39,5 @@ fn query(name: &str, description: &str) -> OperationSpec {
     let mut spec = operation(name, OperationType::Query, description);
     spec.deterministic = true;
     spec.idempotency.idempotent = true;
-    spec
-}
-
-fn operation(name: &str, op_type: OperationType, description: &str) -> OperationSpec {
-    let name = OperationName::new(name).expect("the names of the demo operations are well formed");
-    let mut spec = OperationSpec::new(name, op_type);
-    spec.description = Some(description.to_owned());
     spec
 }

@@ -10,19 +10,17 @@ mod tests;
 use std::sync::Arc;
 use std::time::Duration;
 
-use panpan_contract::operation::{
-    ByInput, Idempotency, KeyRule, OperationName, OperationSpec, OperationType,
-};
+use panpan_contract::operation::{ByInput, Idempotency, KeyRule, OperationSpec, OperationType};
 use panpan_failure::catalogue::{Entry, is_protocol_code};
 use panpan_failure::classify::http_status;
 use panpan_failure::{
     Code, EXCERPT_CHARACTERS_LIMIT, Effect, ErrorDefinition, Failure, Kind, codes,
 };
-use panpan_redact::Redactor;
 use panpan_runtime::{Builder, Context, Registration};
 use panpan_upstream::{Client, Incoming};
 use serde_json::{Value, json};
 
+use crate::operation;
 use request::{
     BODY_TYPES, HEADERS_LIMIT, IDEMPOTENT_METHODS, METHODS, REDIRECTS_LIMIT, TIMEOUT_MS,
     TIMEOUT_MS_LIMITS, URL_LENGTH_LIMIT,
@@ -54,7 +52,7 @@ async fn run(client: Client, context: Context, input: Arc<Value>) -> Result<Valu
     })?;
     let ended_at = context.now();
     if let Some(failure) = incoming.failure(ended_at) {
-        let failure = described(failure, &incoming);
+        let failure = described(failure, &incoming, &input);
         // A safe request has no effect, even if it failed.
         let failure = match method.is_safe() {
             true => failure.with_effect(Effect::None),
@@ -81,31 +79,15 @@ fn with_timeout(failure: Failure, timeout: Duration) -> Failure {
     }
 }
 
-/// The redacted beginning of an error body. A word at the end of a truncated excerpt is removed: it could be
-/// part of a secret.
-fn body_excerpt(incoming: &Incoming) -> Option<String> {
-    let text = String::from_utf8_lossy(&incoming.body);
-    let text = Redactor::new().text(&text).into_owned();
-    let excerpt = match text.char_indices().nth(EXCERPT_CHARACTERS_LIMIT) {
-        None => text.as_str(),
-        Some((end, _)) => {
-            let is_word = |it: char| it.is_alphanumeric() || "_-+/=.%~:@".contains(it);
-            text[..end].trim_end_matches(is_word)
-        }
-    };
-    let excerpt = excerpt.trim();
-    (!excerpt.is_empty()).then(|| excerpt.to_owned())
-}
-
 /// Adds the details of the response. Codes of another panpan that are not in the catalogue, and protocol codes,
 /// are replaced by the code of the status.
-fn described(failure: Failure, incoming: &Incoming) -> Failure {
+fn described(failure: Failure, incoming: &Incoming, input: &Value) -> Failure {
     let mut url = incoming.url.clone();
     url.set_query(None);
     let failure = failure
         .with_detail("url", url.as_str())
         .with_detail("upstream_status", incoming.status);
-    let failure = match body_excerpt(incoming) {
+    let failure = match incoming.excerpt(EXCERPT_CHARACTERS_LIMIT, input) {
         Some(body) => failure.with_detail("upstream_body", body),
         None => failure,
     };
@@ -122,14 +104,13 @@ fn described(failure: Failure, incoming: &Incoming) -> Failure {
 }
 
 fn spec() -> OperationSpec {
-    let name = OperationName::new("http/call").expect("the name is well formed");
-    let mut spec = OperationSpec::new(name, OperationType::Mutation);
-    spec.title = Some("Call a web service".to_owned());
-    spec.description = Some(
+    let mut spec = operation(
+        "http/call",
+        OperationType::Mutation,
         "Sends an HTTP request to a public address and returns the response. POST, PATCH and DELETE require an \
-         idempotency key, either of the call or as `idempotency_key` in the input."
-            .to_owned(),
+         idempotency key, either of the call or as `idempotency_key` in the input.",
     );
+    spec.title = Some("Call a web service".to_owned());
     spec.input_schema = input_schema();
     spec.output_schema = output_schema();
     spec.error_schemas = ERRORS.iter().map(|entry| definition(entry)).collect();

@@ -156,9 +156,7 @@ fn headers(members: &Map<String, Value>, violations: &mut Vec<Violation>) -> Hea
             Ok((name, value)) => {
                 headers.append(name, value);
             }
-            Err(reason) => {
-                violations.push(Violation::value(joined("/headers", name), reason));
-            }
+            Err(reason) => violations.push(Violation::value(joined("/headers", name), reason)),
         }
     }
     headers

@@ -45,18 +45,15 @@ fn headers(headers: &HeaderMap) -> Value {
 
 /// JSON if the content type says so and the body parses; otherwise text, or base64.
 fn body(incoming: &Incoming) -> (&'static str, Value) {
-    let bytes = &incoming.body;
-    if bytes.is_empty() {
+    if incoming.body.is_empty() {
         return ("none", Value::Null);
     }
-    let media_type = incoming.media_type().unwrap_or_default();
-    let is_json = media_type == "application/json" || media_type.ends_with("+json");
-    let document = is_json.then(|| read::document_within(bytes, bytes.len()).ok());
-    if let Some(document) = document.flatten() {
-        return ("json", document);
-    }
-    match std::str::from_utf8(bytes) {
-        Ok(text) => ("text", text.into()),
-        Err(_) => ("base64", BASE64_STANDARD.encode(bytes).into()),
+    let Some(text) = incoming.strict_text() else {
+        return ("base64", BASE64_STANDARD.encode(&incoming.body).into());
+    };
+    let document = || read::document_within(text.as_bytes(), text.len()).ok();
+    match incoming.is_json().then(document).flatten() {
+        Some(document) => ("json", document),
+        None => ("text", text.into()),
     }
 }

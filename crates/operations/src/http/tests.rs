@@ -53,7 +53,10 @@ async fn dispatch(dispatcher: &Dispatcher, input: Value) -> Result<Value, Redact
 }
 
 /// A server that sends each of these responses on its own connection, then closes; returns the requests.
-async fn server(responses: Vec<String>) -> (String, JoinHandle<Vec<String>>) {
+async fn server<R>(responses: Vec<R>) -> (String, JoinHandle<Vec<String>>)
+where
+    R: AsRef<[u8]> + Send + Sync + 'static,
+{
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/a", listener.local_addr().unwrap());
     let served = tokio::spawn(async move {
@@ -63,7 +66,7 @@ async fn server(responses: Vec<String>) -> (String, JoinHandle<Vec<String>>) {
             let mut request = [0; 4096];
             let length = stream.read(&mut request).await.unwrap();
             requests.push(String::from_utf8_lossy(&request[..length]).into_owned());
-            stream.write_all(response.as_bytes()).await.unwrap();
+            stream.write_all(response.as_ref()).await.unwrap();
             stream.shutdown().await.unwrap();
         }
         requests
@@ -76,6 +79,13 @@ fn http(status: u16, headers: &str, body: &str) -> String {
     format!(
         "HTTP/1.1 {status} Said\r\nconnection: close\r\n{headers}content-length: {length}\r\n\r\n{body}"
     )
+}
+
+/// A response whose body is not UTF-8.
+fn encoded(status: u16, headers: &str, body: &[u8]) -> Vec<u8> {
+    let length = format!("{headers}content-length: {}\r\n", body.len());
+    let head = http(status, &length, "").replace("content-length: 0\r\n", "");
+    [head.as_bytes(), body].concat()
 }
 
 /// A call without retries.
@@ -254,6 +264,40 @@ async fn the_excerpt_of_a_body_is_limited_and_ends_before_a_truncated_token() {
     assert!(!cut.contains("sk-live"), "{cut}");
     let secret = quoted("password=hunter2secret".to_owned()).await;
     assert!(!secret.contains("hunter2secret"), "{secret}");
+}
+
+#[tokio::test]
+async fn a_body_is_decoded_by_its_charset() {
+    let utf16 =
+        |text: &str| -> Vec<u8> { text.encode_utf16().flat_map(u16::to_le_bytes).collect() };
+    let wide = "content-type: application/json; charset=utf-16le\r\n";
+    let narrow = "content-type: text/plain; charset=iso-8859-1\r\n";
+    for (headers, body, body_type, expected) in [
+        (wide, utf16(r#"{"a": 1}"#), "json", json!({"a": 1})),
+        (wide, utf16("a"), "text", json!("a")),
+        (narrow, b"caf\xe9".to_vec(), "text", json!("café")),
+        ("", b"caf\xe9".to_vec(), "base64", json!("Y2Fm6Q==")),
+    ] {
+        let (url, _) = server(vec![encoded(200, headers, &body)]).await;
+        let output = call(once("GET", &url)).await.unwrap();
+        assert_eq!(
+            (&output["body_type"], &output["body"]),
+            (&json!(body_type), &expected)
+        );
+    }
+    let body = utf16("the password=hunter2secret is wrong");
+    let (url, _) = server(vec![encoded(404, wide, &body)]).await;
+    let failure = call(once("GET", &url)).await.unwrap_err();
+    let excerpt = failure.details().unwrap()["upstream_body"].to_string();
+    let is_readable = excerpt.contains("password") && !excerpt.contains("\\u0000");
+    assert!(
+        is_readable && !excerpt.contains("hunter2secret"),
+        "{excerpt}"
+    );
+    let gzip = "content-encoding: gzip\r\n";
+    let (url, _) = server(vec![encoded(404, gzip, &[0x1f, 0x8b, 8, 0])]).await;
+    let failure = call(once("GET", &url)).await.unwrap_err();
+    assert_eq!(failure.details().unwrap().get("upstream_body"), None);
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! The contract of `json/transform`: its input, its output and its failures.
 
-use panpan_contract::operation::{OperationName, OperationSpec, OperationType};
+use panpan_contract::operation::{OperationSpec, OperationType};
 use panpan_failure::classify::JsonFailure;
 use panpan_failure::{Code, ErrorDefinition};
 use serde_json::{Value, json};
@@ -9,6 +9,7 @@ use super::compare::OPERATORS;
 use super::document::{BYTES_LIMIT, DEPTH_LIMIT, ITEMS_LIMIT};
 use super::path::LENGTH_LIMIT;
 use super::transform::names;
+use crate::operation;
 
 /// The maximum number of keys.
 const KEYS_LIMIT: usize = 1000;
@@ -39,17 +40,16 @@ const FAILURES: [(JsonFailure, &str); 6] = [
 ];
 
 pub(super) fn spec() -> OperationSpec {
-    let name = OperationName::new("json/transform").expect("the name is well formed");
-    let mut spec = OperationSpec::new(name, OperationType::Query);
-    spec.title = Some("Transform JSON".to_owned());
-    spec.description = Some(
+    let mut spec = operation(
+        "json/transform",
+        OperationType::Query,
         "Extracts, changes or validates JSON. extract: the values that a JSONPath (RFC 9535) selects; one \
          value for a path of names and indexes, otherwise a list. map: the same for every item, null if \
          nothing is selected. filter: the items that meet a condition. pick, omit: only these members, or \
          all others. merge: the members of two objects. flatten: nested lists as one list. sort: the items \
-         in order. validate: fails unless the data matches a JSON Schema."
-            .to_owned(),
+         in order. validate: fails unless the data matches a JSON Schema.",
     );
+    spec.title = Some("Transform JSON".to_owned());
     spec.deterministic = true;
     spec.idempotency.idempotent = true;
     spec.input_schema = input_schema();

@@ -9,7 +9,7 @@ use panpan_failure::classify::{InputMembers, Statements, declared_statements};
 use panpan_failure::dialect::{declares_flags, declares_flags_of};
 use panpan_failure::pointer::joined;
 use panpan_failure::{ErrorDefinition, Kind, StatusPattern};
-use panpan_runtime::check_once;
+use panpan_runtime::{check_once, most_specific};
 use serde_json::Value;
 
 /// The maximum length of a meaning, in characters; a longer description is truncated.
@@ -94,16 +94,7 @@ impl Declarations {
 
     /// The failure declared for a status: exactly, by range, or as the default.
     pub(crate) fn of_status(&self, status: u16) -> Option<&DeclaredFailure> {
-        let covering = self.failures.iter().filter_map(|it| {
-            let pattern = it.pattern.filter(|pattern| pattern.covers(status))?;
-            Some((pattern, it))
-        });
-        let most_specific = covering.min_by_key(|(pattern, _)| match pattern {
-            StatusPattern::Exact(_) => 0,
-            StatusPattern::Range(_) => 1,
-            StatusPattern::Default => 2,
-        });
-        most_specific.map(|(_, it)| it)
+        most_specific(status, self.failures.iter().map(|it| (it.pattern, it)))
     }
 
     /// The failure declared for a code.
@@ -137,128 +128,17 @@ impl DeclaredFailure {
     }
 }
 
-/// Words that add nothing to the status, in addition to `STATUS_WORDS`.
-const GENERIC_WORDS: [&str; 68] = [
-    "a",
-    "an",
-    "answer",
-    "answers",
-    "any",
-    "api",
-    "at",
-    "authorized",
-    "bad",
-    "body",
-    "by",
-    "call",
-    "cannot",
-    "client",
-    "code",
-    "could",
-    "default",
-    "describes",
-    "described",
-    "entity",
-    "error",
-    "errors",
-    "exception",
-    "failed",
-    "failure",
-    "for",
-    "found",
-    "from",
-    "generic",
-    "has",
-    "http",
-    "if",
-    "in",
-    "input",
-    "internal",
-    "invalid",
-    "is",
-    "message",
-    "not",
-    "object",
-    "occurred",
-    "of",
-    "or",
-    "other",
-    "parameter",
-    "parameters",
-    "payload",
-    "request",
-    "requested",
-    "resource",
-    "response",
-    "responses",
-    "returned",
-    "server",
-    "service",
-    "something",
-    "status",
-    "that",
-    "the",
-    "to",
-    "unexpected",
-    "unknown",
-    "validation",
-    "was",
-    "went",
-    "when",
-    "with",
-    "wrong",
-];
-
-/// Words of the names of statuses.
-const STATUS_WORDS: [&str; 47] = [
-    "accepted",
-    "acceptable",
-    "allowed",
-    "authentication",
-    "authorization",
-    "available",
-    "conflict",
-    "content",
-    "denied",
-    "access",
-    "dependency",
-    "entity",
-    "expectation",
-    "failed",
-    "forbidden",
-    "gateway",
-    "gone",
-    "implemented",
-    "large",
-    "length",
-    "limit",
-    "locked",
-    "many",
-    "media",
-    "method",
-    "misdirected",
-    "much",
-    "network",
-    "payment",
-    "precondition",
-    "processable",
-    "proxy",
-    "rate",
-    "required",
-    "requests",
-    "supported",
-    "teapot",
-    "timeout",
-    "timed",
-    "too",
-    "type",
-    "unauthenticated",
-    "unauthorized",
-    "unavailable",
-    "unprocessable",
-    "unsupported",
-    "upgrade",
-];
+/// Words that add nothing to a status: those of its name, and general ones.
+const GENERIC_WORDS: &str = "\
+    a acceptable accepted access allowed an answer answers any api at authentication authorization \
+    authorized available bad body by call cannot client code conflict content could default denied \
+    dependency described describes entity error errors exception expectation failed failure for \
+    forbidden found from gateway generic gone has http if implemented in input internal invalid is large \
+    length limit locked many media message method misdirected much network not object occurred of or \
+    other parameter parameters payload payment precondition processable proxy rate request requested \
+    requests required resource response responses returned server service something status supported \
+    teapot that the timed timeout to too type unauthenticated unauthorized unavailable unexpected \
+    unknown unprocessable unsupported upgrade validation was went when with wrong";
 
 /// Whether a description says more than its status.
 fn is_specific(description: &str, pattern: Option<StatusPattern>) -> bool {
@@ -270,8 +150,7 @@ fn is_specific(description: &str, pattern: Option<StatusPattern>) -> bool {
     let mut words = words.filter(|it| !it.is_empty()).map(str::to_lowercase);
     words.any(|word| {
         let is_number = word.bytes().all(|it| it.is_ascii_digit() || it == b'x');
-        let word = word.as_str();
-        !is_number && !GENERIC_WORDS.contains(&word) && !STATUS_WORDS.contains(&word)
+        !is_number && GENERIC_WORDS.split(' ').all(|it| it != word)
     })
 }
 

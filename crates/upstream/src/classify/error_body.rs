@@ -5,6 +5,7 @@
 
 use panpan_failure::classify::expectation;
 use panpan_failure::dialect::{MCP_META_KEY, RESIDUAL, detect};
+use panpan_failure::pointer::joined;
 use panpan_failure::{Effect, Failure, Violation, ViolationKind, read};
 use serde_json::Value;
 
@@ -18,41 +19,18 @@ const CODE_CHARACTERS_LIMIT: usize = 100;
 const ERRORS_LIMIT: usize = 50;
 
 /// Members for the code, most specific first.
-const CODES: &[&str] = &[
-    "code",
-    "error_code",
-    "errorCode",
-    "reason",
-    "type",
-    "status",
-    "__type",
-    "error",
-];
+const CODES: &str = "code error_code errorCode reason type status __type error";
 /// Members for the message, most specific first.
-const MESSAGES: &[&str] = &[
-    "message",
-    "error_description",
-    "detail",
-    "error_message",
-    "errorMessage",
-    "Message",
-    "description",
-    "msg",
-    "title",
-    "error",
-];
+const MESSAGES: &str = "\
+    message error_description detail error_message errorMessage Message description msg title error";
 /// Members for lists of input errors.
-const LISTS: &[&str] = &[
-    "errors",
-    "detail",
-    "details",
-    "violations",
-    "invalid_params",
-    "field_errors",
-    "fieldErrors",
-    "validation_errors",
-    "validationErrors",
-];
+const LISTS: &str = "\
+    errors detail details violations invalid_params field_errors fieldErrors validation_errors \
+    validationErrors";
+/// Members for the reason of an input error, most specific first.
+const REASONS: &str = "message detail msg reason description title code type";
+/// Members for the rejected value.
+const ACTUAL: &str = "actual input rejected_value rejectedValue value";
 /// Lists that count only as arrays: as objects they have members of any kind, not errors by field.
 const ONLY_ARRAYS: &[&str] = &["detail", "details"];
 
@@ -113,15 +91,14 @@ impl ErrorBody {
 
     /// Adds what one object states and an earlier one did not.
     fn read(&mut self, location: &Value) {
-        for name in CODES {
+        for name in CODES.split(' ') {
             let code = location.get(name).and_then(code);
             if let Some(code) = code.filter(|code| !self.codes.contains(code)) {
                 self.codes.push(code);
             }
         }
-        let message = |name: &&str| location.get(*name).and_then(text);
         if self.message.is_none() {
-            self.message = MESSAGES.iter().find_map(message);
+            self.message = first_text(location, MESSAGES);
         }
         if self.retryable.is_none() {
             let stated = location.get("retryable").or(location.get("retriable"));
@@ -132,9 +109,9 @@ impl ErrorBody {
             self.effect = stated.and_then(Effect::from_word);
         }
         if self.violations.is_empty() {
-            let lists = LISTS.iter().filter_map(|name| {
-                let list = location.get(*name)?;
-                (list.is_array() || !ONLY_ARRAYS.contains(name)).then_some(list)
+            let lists = LISTS.split(' ').filter_map(|name| {
+                let list = location.get(name)?;
+                (list.is_array() || !ONLY_ARRAYS.contains(&name)).then_some(list)
             });
             self.violations = lists.flat_map(violations).collect();
         }
@@ -191,6 +168,12 @@ fn code(value: &Value) -> Option<String> {
     (is_code && text != "about:blank").then(|| text.to_owned())
 }
 
+/// The text of the first of these members that has one.
+fn first_text(location: &Value, names: &str) -> Option<String> {
+    let mut names = names.split(' ');
+    names.find_map(|name| location.get(name).and_then(text))
+}
+
 fn text(value: &Value) -> Option<String> {
     let text = value.as_str()?.trim();
     let end = text.floor_char_boundary(TEXT_BYTES_LIMIT);
@@ -220,19 +203,7 @@ fn violations(list: &Value) -> Vec<Violation> {
 }
 
 fn violation(entry: &Value) -> Option<Violation> {
-    let reason = [
-        "message",
-        "detail",
-        "msg",
-        "reason",
-        "description",
-        "title",
-        "code",
-        "type",
-    ];
-    let reason = reason
-        .iter()
-        .find_map(|name| entry.get(name).and_then(text));
+    let reason = first_text(entry, REASONS);
     let mut violation = Violation::value(entry_pointer(entry)?, reason?);
     let kind = entry.get("type").or(entry.get("code"));
     let is_missing = |it: &str| ["missing", "required", "value_error.missing"].contains(&it);
@@ -240,14 +211,7 @@ fn violation(entry: &Value) -> Option<Violation> {
         violation.kind = ViolationKind::Missing;
     }
     violation.expected = expected(entry);
-    let actual = [
-        "actual",
-        "input",
-        "rejected_value",
-        "rejectedValue",
-        "value",
-    ];
-    let actual = actual.iter().find_map(|name| entry.get(name));
+    let actual = ACTUAL.split(' ').find_map(|name| entry.get(name));
     violation.actual = actual
         .filter(|it| !it.is_object() && !it.is_array())
         .cloned();
@@ -270,16 +234,8 @@ const BOUNDS: [(&str, &str); 12] = [
     ("min_length", "at least {} characters"),
 ];
 /// Members for lists of allowed values.
-const CHOICES: [&str; 8] = [
-    "allowed",
-    "allowed_values",
-    "allowedValues",
-    "choices",
-    "enum",
-    "options",
-    "permitted",
-    "valid_values",
-];
+const CHOICES: &str = "\
+    allowed allowed_values allowedValues choices enum options permitted valid_values";
 
 /// The expected value by an entry of an error list, or by its context object.
 fn expected(entry: &Value) -> Option<String> {
@@ -293,8 +249,8 @@ fn expected_at(location: &Value) -> Option<String> {
         return Some(expected);
     }
     let mut choices = CHOICES
-        .iter()
-        .filter_map(|name| location.get(*name)?.as_array());
+        .split(' ')
+        .filter_map(|name| location.get(name)?.as_array());
     if let Some(choices) = choices.find(|it| !it.is_empty() && it.len() <= ERRORS_LIMIT) {
         let choices = choices.iter().map(|it| match it {
             Value::String(text) => text.clone(),
@@ -346,11 +302,8 @@ fn entry_pointer(entry: &Value) -> Option<String> {
 }
 
 fn pointer(steps: impl IntoIterator<Item = impl AsRef<str>>) -> String {
-    let escaped = |step: &str| step.replace('~', "~0").replace('/', "~1");
     let steps = steps.into_iter();
-    steps
-        .map(|step| format!("/{}", escaped(step.as_ref())))
-        .collect()
+    steps.fold(String::new(), |at, step| joined(&at, step.as_ref()))
 }
 
 /// The two shapes that language-model providers share: an object with `type: "error"`, or an error that always has

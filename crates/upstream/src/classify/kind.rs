@@ -1,6 +1,6 @@
 //! Chooses the code of an error response: by the status, unless the codes or sentences of the service say more.
 
-use panpan_failure::catalogue::for_status;
+use panpan_failure::catalogue::{code_from_name, for_status};
 use panpan_failure::classify::{Condition, LlmFailure, ProviderAnswer, category_of_words};
 use panpan_failure::{Category, Facts, Kind, codes};
 
@@ -107,21 +107,12 @@ fn says_quota_spent(message: &str) -> bool {
 }
 
 /// Hosts of language-model providers; subdomains count too.
-const MODEL_PROVIDERS: &[&str] = &[
-    "api.anthropic.com",
-    "api.cohere.com",
-    "api.deepseek.com",
-    "api.groq.com",
-    "api.mistral.ai",
-    "api.openai.com",
-    "api.x.ai",
-    "generativelanguage.googleapis.com",
-    "openai.azure.com",
-    "openrouter.ai",
-];
+const MODEL_PROVIDERS: &str = "\
+    api.anthropic.com api.cohere.com api.deepseek.com api.groq.com api.mistral.ai api.openai.com \
+    api.x.ai generativelanguage.googleapis.com openai.azure.com openrouter.ai";
 
 fn is_model_provider(host: &str) -> bool {
-    MODEL_PROVIDERS.iter().any(|known| {
+    MODEL_PROVIDERS.split(' ').any(|known| {
         let before = host.strip_suffix(known);
         before.is_some_and(|before| before.is_empty() || before.ends_with('.'))
     })
@@ -130,10 +121,9 @@ fn is_model_provider(host: &str) -> bool {
 /// Whether a 403 is a rate limit, by the codes or the headers of the service. A header with the remaining requests
 /// is on every response and counts only at zero.
 fn is_rate_limit(response: &ErrorResponse<'_>, stated_codes: &[&str]) -> bool {
-    let by_code = stated_codes.iter().any(|code| {
-        let code = screaming_snake(code);
-        category_of_words(&code) == Some(Category::RateLimit)
-    });
+    let by_code = stated_codes
+        .iter()
+        .any(|code| category_of_words(&code_from_name(code)) == Some(Category::RateLimit));
     by_code
         || response.headers.iter().any(|(name, value)| {
             let name = name.to_ascii_lowercase();
@@ -143,22 +133,4 @@ fn is_rate_limit(response: &ErrorResponse<'_>, stated_codes: &[&str]) -> bool {
                 _ => false,
             }
         })
-}
-
-/// A code in our spelling: `rateLimitExceeded` is `RATE_LIMIT_EXCEEDED`.
-fn screaming_snake(code: &str) -> String {
-    let mut snake = String::with_capacity(code.len() + 4);
-    let mut after_lowercase = false;
-    for letter in code.chars() {
-        if letter.is_ascii_uppercase() && after_lowercase {
-            snake.push('_');
-        }
-        after_lowercase = letter.is_ascii_lowercase();
-        snake.push(if letter == '-' {
-            '_'
-        } else {
-            letter.to_ascii_uppercase()
-        });
-    }
-    snake
 }

@@ -6,14 +6,16 @@ use std::fmt;
 use bytes::{Bytes, BytesMut};
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
 use jiff::Timestamp;
-use panpan_failure::{Effect, Failure, Upstream, codes};
-use tokio::time::{Instant, timeout_at};
+use panpan_failure::{Effect, Failure, codes};
+use serde_json::Value;
+use tokio::time::Instant;
 use url::Url;
 
+use crate::bounded::bounded;
 use crate::charset;
 use crate::classify::{ErrorResponse, RequestContext, classify, classify_for};
-use crate::events::{EVENT_BYTES_LIMIT, Event, EventParser};
-use crate::exchange::{Exchange, RepeatSafety, display_url};
+use crate::events::{EVENT_BYTES_LIMIT, Event, EventError, EventParser};
+use crate::exchange::{Exchange, RepeatSafety, display_url, upstream};
 use crate::transport::{RawResponse, header_pairs, media_type};
 
 /// The longest error body that is read, in bytes; the rest is ignored.
@@ -61,16 +63,13 @@ impl Incoming {
         if self.status < 400 {
             return None;
         }
-        let compression = self.compression();
-        let is_kept = |name: &str| compression.is_some() || name != CONTENT_ENCODING.as_str();
+        // A compressed body is not readable text.
+        let body = self.text();
+        let is_kept = |name: &str| body.is_none() || name != CONTENT_ENCODING.as_str();
         let headers: Vec<(&str, &str)> = header_pairs(&self.headers)
             .filter(|(name, _)| is_kept(name))
             .collect();
-        // A compressed body is not readable text.
-        let body = match compression {
-            None => self.text(),
-            Some(_) => Cow::Borrowed(""),
-        };
+        let body = body.unwrap_or_default();
         let response = ErrorResponse {
             status: self.status,
             headers: &headers,
@@ -97,23 +96,41 @@ impl Incoming {
         is_compressed.then_some(stated)
     }
 
-    /// The body as text in its charset; invalid sequences are replaced.
-    pub(crate) fn text(&self) -> Cow<'_, str> {
-        charset::text(&self.body, self.content_type())
+    /// The body as text in its charset, with invalid sequences replaced; `None` if it is compressed.
+    pub fn text(&self) -> Option<Cow<'_, str>> {
+        let is_readable = self.compression().is_none();
+        is_readable.then(|| charset::text(&self.body, self.content_type()))
     }
 
     /// The body as text in its charset; `None` if it is not valid text.
-    pub(crate) fn strict_text(&self) -> Option<Cow<'_, str>> {
+    pub fn strict_text(&self) -> Option<Cow<'_, str>> {
         charset::strict_text(&self.body, self.content_type())
+    }
+
+    /// The beginning of the body as text; it does not end within a word or a value of `input`. `None` if there is
+    /// nothing to read.
+    pub fn excerpt(&self, characters: usize, input: &Value) -> Option<String> {
+        let text = self.text()?;
+        let excerpt = bounded(text.trim(), characters, input);
+        (!excerpt.is_empty()).then_some(excerpt)
     }
 
     fn content_type(&self) -> Option<&str> {
         self.headers.get(CONTENT_TYPE)?.to_str().ok()
     }
 
-    /// The media type without its parameters, in lower case.
-    pub fn media_type(&self) -> Option<String> {
+    /// The media type without its parameters.
+    pub(crate) fn media_type(&self) -> Option<&str> {
         media_type(&self.headers)
+    }
+
+    /// Whether the media type is JSON.
+    pub fn is_json(&self) -> bool {
+        self.media_type().is_some_and(|it| {
+            let suffix = it.rsplit_once('+').map(|(_, suffix)| suffix);
+            it.eq_ignore_ascii_case("application/json")
+                || suffix.is_some_and(|suffix| suffix.eq_ignore_ascii_case("json"))
+        })
     }
 }
 
@@ -175,26 +192,16 @@ impl IncomingStream {
 
     /// Whether the body is a stream of server-sent events.
     pub fn is_events(&self) -> bool {
-        let media_type = self.response.media_type();
-        self.status() < 300 && media_type.as_deref() == Some("text/event-stream")
+        self.status() < 300 && self.response.is_events()
     }
 
     /// The next event, at most [`EVENT_BYTES_LIMIT`] long; `None` at the end.
     pub async fn next_event(&mut self) -> Result<Option<Event>, Failure> {
-        loop {
-            if let Some(event) = self.events.next() {
-                return Ok(Some(event));
-            }
-            let bytes = self.response.chunk().await;
-            match bytes.map_err(|error| self.exchange.failure(&error))? {
-                Some(bytes) => {
-                    let fed = self.events.feed(&bytes);
-                    fed.map_err(|_| self.too_large(EVENT_BYTES_LIMIT))?;
-                }
-                None if self.events.is_inside_event() => return Err(self.exchange.cut()),
-                None => return Ok(None),
-            }
-        }
+        let event = self.events.read(&mut self.response).await;
+        event.map_err(|error| match error {
+            EventError::TooLong => self.too_large(EVENT_BYTES_LIMIT),
+            ended => self.exchange.events_ended(&ended),
+        })
     }
 
     /// Reads the whole response before the deadline of its request. An error response is returned even if its body
@@ -207,7 +214,9 @@ impl IncomingStream {
             self.limit
         };
         let mut body = BytesMut::new();
-        let is_cut = match self.read_into(&mut body, limit).await {
+        let (exchange, response) = (&self.exchange, &mut self.response);
+        let is_complete = exchange.read_body(self.deadline, response, &mut body, limit);
+        let is_cut = match is_complete.await {
             Ok(is_complete) if is_complete || is_error => !is_complete,
             Ok(_) => return Err(self.too_large(limit)),
             Err(_) if is_error => true,
@@ -225,13 +234,6 @@ impl IncomingStream {
         })
     }
 
-    async fn read_into(&mut self, body: &mut BytesMut, limit: usize) -> Result<bool, Failure> {
-        timeout_at(self.deadline, self.response.read_into(body, limit))
-            .await
-            .map_err(|_| self.exchange.body_timeout())?
-            .map_err(|error| self.exchange.failure(&error))
-    }
-
     /// The response is too long. A write was done all the same.
     fn too_large(&self, limit: usize) -> Failure {
         let failure = if self.exchange.repeat_safety == RepeatSafety::ReadOnly {
@@ -240,17 +242,13 @@ impl IncomingStream {
             Failure::new(codes::ERR_OUTCOME_TOO_LARGE).with_effect(Effect::Applied)
         };
         let url = display_url(&self.exchange.url);
-        let mut upstream = Upstream::status(self.status());
-        if let Some(host) = self.exchange.url.host_str() {
-            upstream = upstream.provider(host);
-        }
         let failure = failure
             .with_message(format!(
                 "the response of {url} is longer than {limit} bytes"
             ))
             .with_detail("reason", "answer_bytes_limit")
             .with_detail("limit_bytes", limit)
-            .with_upstream(upstream);
+            .with_upstream(upstream(&self.exchange.url, self.status()));
         self.exchange.located(failure)
     }
 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use panpan_failure::Failure;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 
 pub use incoming::{Incoming, IncomingStream};
 pub use outgoing::Outgoing;
@@ -149,10 +149,7 @@ impl Client {
         let payload = Payload::new(body.clone(), Some(exchange.sent.clone()));
         let headers = with_spare_capacity(headers);
         let response = pool.send(method.clone(), url, headers, payload);
-        timeout_at(deadline, response)
-            .await
-            .map_err(|_| exchange.response_timeout())?
-            .map_err(|error| exchange.failure(&error))
+        exchange.head(deadline, response).await
     }
 }
 

@@ -3,13 +3,13 @@
 use http::header::{self, HeaderMap, HeaderName};
 use http::{Method, StatusCode};
 use panpan_contract::binding::CONNECTION_HEADERS;
-use panpan_failure::{Failure, Upstream, codes};
+use panpan_failure::{Failure, codes};
 use panpan_redact::is_sensitive_name;
 use url::Url;
 
 use super::outgoing::Outgoing;
 use super::sent_flag;
-use crate::exchange::{Exchange, display_url};
+use crate::exchange::{Exchange, display_url, upstream};
 use crate::guard::{BlockReason, BlockedHost};
 use crate::transport::RawResponse;
 
@@ -203,12 +203,8 @@ impl RedirectChain {
 
     fn failed(&self, error: RedirectError, status: StatusCode, exchange: &Exchange) -> Failure {
         let (reason, message) = error.facts();
-        let mut upstream = Upstream::status(status.as_u16());
-        if let Some(host) = exchange.url.host_str() {
-            upstream = upstream.provider(host);
-        }
         let failure = Failure::new(codes::ERR_REDIRECT_FAILED)
-            .with_upstream(upstream)
+            .with_upstream(upstream(&exchange.url, status.as_u16()))
             .with_message(format!("{}: {message}", display_url(&exchange.url)))
             .with_detail("reason", reason)
             .with_detail("redirects", self.redirects())

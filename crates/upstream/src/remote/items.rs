@@ -1,13 +1,14 @@
 //! The items of a subscription to a remote panpan.
 
 use panpan_failure::dialect::Dialect;
-use panpan_failure::read::{self, ReadError};
+use panpan_failure::read::{ReadError, document};
 use panpan_failure::{Effect, Failure};
 use serde_json::Value;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 
-use super::response::{WholeResponse, is_event_stream};
-use crate::events::{EVENT_BYTES_LIMIT, Event, EventParser};
+use super::response::not_of_panpan;
+use super::{RemoteResponse, read};
+use crate::events::{EVENT_BYTES_LIMIT, Event, EventError, EventParser};
 use crate::exchange::{Exchange, display_url};
 use crate::transport::RawResponse;
 
@@ -38,7 +39,7 @@ impl RemoteItems {
         exchange: Exchange,
         deadline: Instant,
     ) -> Result<Self, Failure> {
-        let source = if is_event_stream(&response) {
+        let source = if response.status() == 200 && response.is_events() {
             Source::Open(response)
         } else {
             Source::Refused(refusal(response, &exchange, deadline).await?)
@@ -65,34 +66,31 @@ impl RemoteItems {
 
     async fn advance(&mut self) -> Result<Option<Result<Value, Failure>>, Failure> {
         loop {
-            while let Some(event) = self.events.next() {
-                if let Some(item) =
-                    item(&event).map_err(|error| unreadable(error, &self.exchange))?
-                {
-                    return Ok(Some(item));
-                }
-            }
             let response = match &mut self.source {
                 Source::Open(response) => response,
                 Source::Refused(failure) => return Ok(Some(Err(failure.clone()))),
                 Source::Ended => return Ok(None),
             };
-            let bytes = response.chunk().await;
-            match bytes.map_err(|error| self.exchange.failure(&error))? {
-                Some(bytes) => self.feed(&bytes)?,
-                None if self.events.is_inside_event() => return Err(self.exchange.cut()),
-                None => return Ok(None),
+            let event = self.events.read(response).await;
+            let Some(event) = event.map_err(|error| self.ended(&error))? else {
+                return Ok(None);
+            };
+            let item = item(&event).map_err(|error| unreadable(error, &self.exchange))?;
+            if item.is_some() {
+                return Ok(item);
             }
         }
     }
 
-    fn feed(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        let fed = self.events.feed(bytes);
-        fed.map_err(|_| {
-            let limit = EVENT_BYTES_LIMIT;
-            let bytes = limit + 1;
-            unreadable(ReadError::TooLarge { bytes, limit }, &self.exchange)
-        })
+    fn ended(&self, error: &EventError) -> Failure {
+        match error {
+            EventError::TooLong => {
+                let limit = EVENT_BYTES_LIMIT;
+                let bytes = limit + 1;
+                unreadable(ReadError::TooLarge { bytes, limit }, &self.exchange)
+            }
+            error => self.exchange.events_ended(error),
+        }
     }
 }
 
@@ -102,16 +100,13 @@ async fn refusal(
     exchange: &Exchange,
     deadline: Instant,
 ) -> Result<Failure, Failure> {
-    let response = timeout_at(deadline, WholeResponse::read(response))
-        .await
-        .map_err(|_| exchange.body_timeout())?
-        .map_err(|error| exchange.failure(&error))?;
-    match response.parse(&exchange.url)?.outcome {
+    let response = read(response, exchange, deadline).await?;
+    match RemoteResponse::parse(&response)?.outcome {
         Err(failure) => Ok(failure),
         // A single output in place of a stream.
         Ok(_) => {
             let hint = "a single output in place of a stream".to_owned();
-            Err(response.not_of_panpan(&exchange.url, ReadError::Unrecognised { hint }))
+            Err(not_of_panpan(&response, ReadError::Unrecognised { hint }))
         }
     }
 }
@@ -126,7 +121,7 @@ fn item(event: &Event) -> Result<Option<Result<Value, Failure>>, ReadError> {
     if !ITEM.contains(&event.name.as_str()) {
         return Ok(None);
     }
-    read::document(&event.data).map(|item| Some(Ok(item)))
+    document(&event.data).map(|item| Some(Ok(item)))
 }
 
 fn unreadable(error: ReadError, exchange: &Exchange) -> Failure {

@@ -9,6 +9,7 @@ mod setup;
 use std::fmt;
 use std::time::Duration;
 
+use bytes::BytesMut;
 use http::Method;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use panpan_contract::operation::OperationType;
@@ -16,16 +17,16 @@ use panpan_failure::{Effect, Failure};
 use panpan_redact::{Opaque, Secret};
 use serde::Serialize;
 use serde_json::Value;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 use url::Url;
 use uuid::Uuid;
 
+use crate::client::Incoming;
 pub use crate::events::EVENT_BYTES_LIMIT;
 use crate::exchange::{Exchange, RepeatSafety, SentFlag};
 use crate::transport::{ConnectionPool, Payload, RawResponse};
 pub use items::RemoteItems;
 pub use response::RESPONSE_BYTES_LIMIT;
-use response::WholeResponse;
 pub use setup::RemoteError;
 pub(crate) use setup::connection_pool;
 
@@ -113,11 +114,7 @@ impl Remote {
         let exchange = self.exchange(call, timeout);
         let deadline = Instant::now() + timeout;
         let response = self.send("call", call, JSON, &exchange, deadline).await?;
-        timeout_at(deadline, WholeResponse::read(response))
-            .await
-            .map_err(|_| exchange.body_timeout())?
-            .map_err(|error| exchange.failure(&error))?
-            .parse(&self.url)
+        RemoteResponse::parse(&read(response, &exchange, deadline).await?)
     }
 
     /// Subscribes to the items of an operation. A refusal is the first item.
@@ -166,11 +163,28 @@ impl Remote {
         headers.extend(self.authorization.clone().map(|it| (AUTHORIZATION, it)));
         let payload = Payload::new(Some(body.into()), None);
         let response = self.pool.send(Method::POST, &url, headers, payload);
-        timeout_at(deadline, response)
-            .await
-            .map_err(|_| exchange.response_timeout())?
-            .map_err(|error| exchange.failure(&error))
+        exchange.head(deadline, response).await
     }
+}
+
+/// Reads the whole response, up to the limit.
+async fn read(
+    mut response: RawResponse,
+    exchange: &Exchange,
+    deadline: Instant,
+) -> Result<Incoming, Failure> {
+    let mut body = BytesMut::new();
+    let limit = RESPONSE_BYTES_LIMIT;
+    let is_complete = exchange.read_body(deadline, &mut response, &mut body, limit);
+    Ok(Incoming {
+        is_cut: !is_complete.await?,
+        status: response.status().as_u16(),
+        headers: response.take_headers(),
+        body: body.freeze(),
+        url: exchange.url.clone(),
+        redirects: 0,
+        after_write: false,
+    })
 }
 
 /// Adds how to get the outcome after a lost response: the server records it under the key.

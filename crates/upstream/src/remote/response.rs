@@ -3,21 +3,17 @@
 //! Another server may listen at the address, or a proxy may answer: only a document with the shape of a panpan
 //! response counts. Any other response becomes a failure that describes it.
 
-use bytes::{Bytes, BytesMut};
-use http::header::{CONTENT_TYPE, HeaderMap, LOCATION, RETRY_AFTER};
+use http::header::{CONTENT_TYPE, LOCATION};
 use jiff::Timestamp;
 use panpan_failure::dialect::{Dialect, RESIDUAL};
 use panpan_failure::read::{self, ReadError};
 use panpan_failure::{Effect, Failure};
 use serde_json::Value;
-use url::Url;
 use uuid::Uuid;
 
 use super::RemoteResponse;
-use crate::charset;
-use crate::classify::{ErrorResponse, classify};
+use crate::client::Incoming;
 use crate::exchange::display_url;
-use crate::transport::{RawResponse, TransportError};
 
 /// The longest response body that is read, in bytes.
 pub const RESPONSE_BYTES_LIMIT: usize = 16 * 1024 * 1024;
@@ -28,109 +24,68 @@ const QUOTE_CHARACTERS_LIMIT: usize = 80;
 /// The header that marks a replayed outcome.
 const REPLAYED: &str = "idempotent-replayed";
 
-/// A response with its body.
-#[derive(Debug)]
-pub(super) struct WholeResponse {
-    status: u16,
-    headers: HeaderMap,
-    body: Bytes,
-    /// Whether the body is longer than what was read.
-    is_cut: bool,
-}
-
-impl WholeResponse {
-    /// Reads the body, up to the limit.
-    pub(super) async fn read(mut response: RawResponse) -> Result<Self, TransportError> {
-        let mut body = BytesMut::new();
-        let is_complete = response.read_into(&mut body, RESPONSE_BYTES_LIMIT).await?;
-        Ok(Self {
-            status: response.status().as_u16(),
-            headers: response.take_headers(),
-            body: body.freeze(),
-            is_cut: !is_complete,
-        })
-    }
-
+impl RemoteResponse {
     /// The response of a panpan, or a failure that describes another response.
-    pub(super) fn parse(&self, url: &Url) -> Result<RemoteResponse, Failure> {
-        let parsed = self.document().and_then(|document| {
-            if is_of_panpan(&document, self.status) {
+    pub(super) fn parse(incoming: &Incoming) -> Result<Self, Failure> {
+        let parsed = document(incoming).and_then(|document| {
+            if is_of_panpan(&document, incoming.status) {
                 Dialect::Call.read(document)
             } else {
                 let hint = "it is neither an output nor a failure".to_owned();
                 Err(ReadError::Unrecognised { hint })
             }
         });
-        let parsed = parsed.map_err(|error| self.not_of_panpan(url, error))?;
+        let parsed = parsed.map_err(|error| not_of_panpan(incoming, error))?;
         let id = parsed.request_id.as_ref().and_then(Value::as_str);
-        Ok(RemoteResponse {
+        Ok(Self {
             call: id.and_then(|id| Uuid::try_parse(id).ok()),
             outcome: parsed.outcome,
-            replayed: self
-                .header(REPLAYED)
-                .is_some_and(|value| value.eq_ignore_ascii_case("true")),
+            replayed: header(incoming, REPLAYED).is_some_and(|it| it.eq_ignore_ascii_case("true")),
         })
-    }
-
-    fn document(&self) -> Result<Value, ReadError> {
-        let limit = RESPONSE_BYTES_LIMIT;
-        if self.is_cut {
-            let bytes = limit + 1;
-            return Err(ReadError::TooLarge { bytes, limit });
-        }
-        read::document_within(&self.body, limit)
-    }
-
-    /// The failure for a response that no panpan sent. An error status says more than the parse error.
-    pub(super) fn not_of_panpan(&self, url: &Url, error: ReadError) -> Failure {
-        let body = charset::text(&self.body, self.header("content-type"));
-        let headers: Vec<(&str, &str)> = self
-            .header(RETRY_AFTER.as_str())
-            .map(|value| (RETRY_AFTER.as_str(), value))
-            .into_iter()
-            .collect();
-        let response = ErrorResponse {
-            status: self.status,
-            headers: &headers,
-            body: &body,
-            provider: url.host_str(),
-        };
-        let failure = classify(&response, Timestamp::now())
-            .unwrap_or_else(|| Failure::from(error).with_effect(Effect::Unknown));
-        failure
-            .with_message(self.description(url, &body))
-            .with_detail("server", display_url(url))
-            .with_detail("status", self.status)
-            .with_actions(["Check the address: another server or a proxy answers there"])
-    }
-
-    fn description(&self, url: &Url, body: &str) -> String {
-        let status = self.status;
-        let content_type = self.header(CONTENT_TYPE.as_str());
-        let content_type = content_type.unwrap_or("no content type");
-        let mut text = format!(
-            "{} answered HTTP {status} ({content_type}), which is not a response of a panpan server",
-            display_url(url)
-        );
-        if let Some(location) = self.header(LOCATION.as_str()) {
-            text.push_str(&format!("; its Location is {location:?}"));
-        }
-        let quote: String = body.trim().chars().take(QUOTE_CHARACTERS_LIMIT).collect();
-        if !quote.is_empty() {
-            text.push_str(&format!("; its body begins with {quote:?}"));
-        }
-        text
-    }
-
-    fn header(&self, name: &str) -> Option<&str> {
-        self.headers.get(name)?.to_str().ok()
     }
 }
 
-/// Whether a response is a stream of items.
-pub(super) fn is_event_stream(response: &RawResponse) -> bool {
-    let media_type = response.media_type();
-    response.status() == 200 && media_type.as_deref() == Some("text/event-stream")
+fn document(incoming: &Incoming) -> Result<Value, ReadError> {
+    let limit = RESPONSE_BYTES_LIMIT;
+    if incoming.is_cut {
+        let bytes = limit + 1;
+        return Err(ReadError::TooLarge { bytes, limit });
+    }
+    read::document_within(&incoming.body, limit)
+}
+
+/// The failure for a response that no panpan sent. An error status says more than the parse error.
+pub(super) fn not_of_panpan(incoming: &Incoming, error: ReadError) -> Failure {
+    let failure = incoming.failure(Timestamp::now());
+    let failure = failure.unwrap_or_else(|| Failure::from(error).with_effect(Effect::Unknown));
+    failure
+        .with_message(description(incoming))
+        .with_detail("server", display_url(&incoming.url))
+        .with_detail("status", incoming.status)
+        .with_actions(["Check the address: another server or a proxy answers there"])
+}
+
+fn description(incoming: &Incoming) -> String {
+    let content_type = header(incoming, CONTENT_TYPE.as_str());
+    let mut text = format!(
+        "{} answered HTTP {} ({}), which is not a response of a panpan server",
+        display_url(&incoming.url),
+        incoming.status,
+        content_type.unwrap_or("no content type")
+    );
+    if let Some(location) = header(incoming, LOCATION.as_str()) {
+        text.push_str(&format!("; its Location is {location:?}"));
+    }
+    let body = incoming.text().unwrap_or_default();
+    let quote: String = body.trim().chars().take(QUOTE_CHARACTERS_LIMIT).collect();
+    if !quote.is_empty() {
+        text.push_str(&format!("; its body begins with {quote:?}"));
+    }
+    text
+}
+
+fn header<'a>(incoming: &'a Incoming, name: &str) -> Option<&'a str> {
+    incoming.headers.get(name)?.to_str().ok()
 }
 
 /// Whether a document has the shape of a panpan response: an output with the id of the call, or a failure with its
@@ -149,21 +104,24 @@ mod tests {
 
     use super::*;
 
-    fn response(status: u16, headers: &[(&'static str, &str)], body: &str) -> WholeResponse {
+    fn response(status: u16, headers: &[(&'static str, &str)], body: &str) -> Incoming {
         let headers = headers.iter().map(|(name, value)| {
             let name = http::header::HeaderName::from_static(name);
             (name, value.parse().unwrap())
         });
-        WholeResponse {
+        Incoming {
             status,
             headers: headers.collect(),
             body: body.to_owned().into(),
             is_cut: false,
+            url: "http://127.0.0.1:7077/".parse().unwrap(),
+            redirects: 0,
+            after_write: false,
         }
     }
 
-    fn parse(response: &WholeResponse) -> Result<RemoteResponse, Failure> {
-        response.parse(&Url::parse("http://127.0.0.1:7077/").unwrap())
+    fn parse(response: &Incoming) -> Result<RemoteResponse, Failure> {
+        RemoteResponse::parse(response)
     }
 
     #[test]
@@ -237,9 +195,11 @@ mod tests {
     }
 
     #[test]
-    fn the_retry_after_header_of_a_proxy_is_kept() {
-        let failure = parse(&response(503, &[("retry-after", "7")], "busy")).unwrap_err();
-        assert_eq!(failure.recovery().retry_after_ms, Some(7000));
+    fn a_delay_in_a_header_of_a_proxy_is_kept() {
+        for header in [("retry-after", "7"), ("retry-after-ms", "7000")] {
+            let failure = parse(&response(503, &[header], "busy")).unwrap_err();
+            assert_eq!(failure.recovery().retry_after_ms, Some(7000), "{header:?}");
+        }
     }
 
     #[test]

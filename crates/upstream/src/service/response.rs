@@ -20,6 +20,7 @@ use crate::classify::{
 };
 use crate::client::{Incoming, REDIRECTED_FROM};
 use crate::events::Event;
+use crate::exchange;
 use crate::known_code::with_known_code;
 use crate::retry_members::{strip, without_retry_members};
 use crate::transport::header_pairs;
@@ -86,10 +87,10 @@ impl ResponseReader<'_> {
             .filter(|_| self.binding.success_bodies == SuccessBodies::Read)?;
         let found = disguised_failure(document);
         let found = found.filter(|_| !self.declarations.is_output(document));
-        let failure = found.or_else(|| match incoming.media_type().as_deref() {
-            Some("application/problem+json") => stated_problem(document),
-            _ => None,
-        })?;
+        let is_problem = |it: &str| it.eq_ignore_ascii_case("application/problem+json");
+        let is_problem = incoming.media_type().is_some_and(is_problem);
+        let problem = || stated_problem(document).filter(|_| is_problem);
+        let failure = found.or_else(problem)?;
         let code = failure.code().as_str().to_owned();
         let service_code = service_code(&failure);
         let is_declared = |code: &str| self.spec.definition(code).is_some();
@@ -206,8 +207,7 @@ fn has_known_code(failure: &Failure, spec: &OperationSpec) -> bool {
 /// A failure that looks like one of another panpan but has an undeclared code: only its status counts, and its effect
 /// is not believed.
 fn undeclared(failure: Failure, status: u16) -> Failure {
-    let kind = Kind::of(&format!("HTTP_{status}"));
-    let kind = kind.unwrap_or_else(|| codes::ERR_HTTP_502_BAD_GATEWAY.into());
+    let kind = of_status(status);
     let code = failure.code().as_str().to_owned();
     let effect = Failure::new(kind.clone()).effect();
     let failure = failure.restated(kind).with_effect(effect);
@@ -272,15 +272,13 @@ impl Body {
         if incoming.body.is_empty() {
             return Self::Empty;
         }
-        let media_type = incoming.media_type().unwrap_or_default();
-        let is_json = media_type == "application/json" || media_type.ends_with("+json");
+        let is_labelled = incoming.is_json() || incoming.media_type().is_none();
         let Some(text) = incoming.strict_text() else {
             return Self::Bytes;
         };
         match read::document(text.as_bytes()) {
-            Ok(value) if is_json || media_type.is_empty() || is_structure(&value) => {
-                Self::Json(value)
-            }
+            // Some services label objects and arrays as text.
+            Ok(value) if is_labelled || value.is_object() || value.is_array() => Self::Json(value),
             // Malformed JSON reaches the caller as text.
             _ => Self::Text(text.into_owned()),
         }
@@ -303,15 +301,9 @@ impl Body {
     }
 }
 
-/// Whether a text that parses as JSON is meant as JSON: some services label objects and arrays as text.
-fn is_structure(value: &Value) -> bool {
-    value.is_object() || value.is_array()
-}
-
 /// The failure for a response that makes no sense.
 fn bad_gateway(incoming: &Incoming, message: String) -> Failure {
-    let kind = Kind::of("HTTP_502").unwrap_or(codes::ERR_HTTP_502_BAD_GATEWAY.into());
-    let failure = Failure::new(kind).with_message(message);
+    let failure = Failure::new(of_status(502)).with_message(message);
     failure.with_upstream(upstream(incoming))
 }
 
@@ -330,14 +322,10 @@ fn compressed(incoming: &Incoming) -> Failure {
 }
 
 fn upstream(incoming: &Incoming) -> Upstream {
-    let upstream = Upstream::status(incoming.status);
-    let upstream = match incoming.url.host_str() {
-        Some(host) => upstream.provider(host),
+    let upstream = exchange::upstream(&incoming.url, incoming.status);
+    match incoming.text() {
+        Some(text) => upstream.excerpt(&text),
         None => upstream,
-    };
-    match incoming.compression() {
-        Some(_) => upstream,
-        None => upstream.excerpt(&incoming.text()),
     }
 }
 
@@ -408,15 +396,20 @@ fn import_kind(failure: &Failure, status: u16) -> Option<Kind> {
     if !failure.code().as_str().starts_with("ERR_HTTP_") {
         return None;
     }
-    let stated = failure.kind().http_status();
-    let status = match status {
-        // A rate limit may arrive with another status.
-        _ if stated == 429 => 429,
-        400..600 => status,
-        // A number above 599 is not an HTTP status: a server in between garbled the response.
-        _ => 502,
+    // A rate limit may arrive with another status.
+    let is_rate_limit = failure.kind().http_status() == 429;
+    Some(of_status(if is_rate_limit { 429 } else { status }))
+}
+
+/// `HTTP_<status>`. A number that is not an error status is garbled by a server in between.
+fn of_status(status: u16) -> Kind {
+    let status = if (400..600).contains(&status) {
+        status
+    } else {
+        502
     };
-    Kind::of(&format!("HTTP_{status}"))
+    let kind = Kind::of(&format!("HTTP_{status}"));
+    kind.unwrap_or_else(|| codes::ERR_HTTP_502_BAD_GATEWAY.into())
 }
 
 fn matches(pattern: &ResponsePattern, incoming: &Incoming, body: &Body) -> bool {

@@ -109,9 +109,10 @@ impl RawResponse {
         std::mem::take(self.0.headers_mut())
     }
 
-    /// The media type without its parameters, in lower case.
-    pub(crate) fn media_type(&self) -> Option<String> {
-        media_type(self.headers())
+    /// Whether the body is labelled as a stream of server-sent events.
+    pub(crate) fn is_events(&self) -> bool {
+        let media_type = media_type(self.headers());
+        media_type.is_some_and(|it| it.eq_ignore_ascii_case("text/event-stream"))
     }
 
     /// Reads the body up to a limit; returns whether that was all of it. If reading fails, `body` has the part
@@ -163,11 +164,15 @@ impl RawResponse {
     }
 }
 
-/// The media type that headers state, without its parameters, in lower case.
-pub(crate) fn media_type(headers: &HeaderMap) -> Option<String> {
+/// The media type that headers state, without its parameters.
+pub(crate) fn media_type(headers: &HeaderMap) -> Option<&str> {
     let value = headers.get(CONTENT_TYPE)?.to_str().ok()?;
-    let essence = value.split(';').next().unwrap_or_default().trim();
-    (!essence.is_empty()).then(|| essence.to_ascii_lowercase())
+    Some(essence(value)).filter(|it| !it.is_empty())
+}
+
+/// A media type without its parameters.
+pub(crate) fn essence(media_type: &str) -> &str {
+    media_type.split(';').next().unwrap_or_default().trim()
 }
 
 /// Names and values of headers; a value that is not text is skipped.

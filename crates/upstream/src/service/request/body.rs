@@ -15,6 +15,7 @@ use uuid::Uuid;
 
 use super::Unsendable;
 use super::parameter::{encoded, in_media_type, in_query, text};
+use crate::transport::essence;
 
 /// The media type of form pairs.
 const FORM: &str = "application/x-www-form-urlencoded";
@@ -81,9 +82,8 @@ fn pairs(members: &Map<String, Value>, encoding: &BTreeMap<String, PartEncoding>
 /// The whole query string: the pairs of a form, or the value in its media type.
 pub(super) fn as_query(parameter: &Parameter, value: &Value) -> Vec<String> {
     let media_type = parameter.content.as_deref().unwrap_or(FORM);
-    let essence = media_type.split(';').next().unwrap_or_default().trim();
     match value {
-        Value::Object(members) if essence.eq_ignore_ascii_case(FORM) => {
+        Value::Object(members) if essence(media_type).eq_ignore_ascii_case(FORM) => {
             pairs(members, &BTreeMap::new())
         }
         value => vec![encoded(&in_media_type(media_type, value))],

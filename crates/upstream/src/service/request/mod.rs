@@ -187,7 +187,7 @@ fn header(parameter: &Parameter, value: &Value) -> Result<(HeaderName, HeaderVal
 fn cookies(binding: &HttpBinding, input: &Value) -> Result<Option<HeaderValue>, Unsendable> {
     let mut cookies = Vec::new();
     for (parameter, value) in arguments(binding, input, ParameterLocation::Cookie) {
-        cookies.extend(parameter::in_cookie(parameter, value));
+        cookies.extend(parameter::in_query(parameter, value));
     }
     if cookies.is_empty() {
         return Ok(None);

@@ -6,6 +6,8 @@ use panpan_contract::binding::{Parameter, Style};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value};
 
+use crate::transport::essence;
+
 /// The characters to encode: all but the unreserved ones.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
@@ -90,9 +92,10 @@ pub(super) fn in_query(parameter: &Parameter, value: &Value) -> Vec<String> {
 
 /// A value in a media type: as JSON, or a string as itself.
 pub(super) fn in_media_type(media_type: &str, value: &Value) -> String {
-    let essence = media_type.split(';').next().unwrap_or_default().trim();
     match value {
-        Value::String(text) if !essence.to_ascii_lowercase().ends_with("json") => text.clone(),
+        Value::String(text) if !essence(media_type).to_ascii_lowercase().ends_with("json") => {
+            text.clone()
+        }
         value => value.to_string(),
     }
 }
@@ -115,40 +118,31 @@ fn deep_object(
     pairs
 }
 
-/// The pairs of a cookie parameter.
-pub(super) fn in_cookie(parameter: &Parameter, value: &Value) -> Vec<String> {
-    in_query(parameter, value)
-}
-
 /// The value of a header parameter, which is not percent-encoded.
 pub(super) fn in_header(parameter: &Parameter, value: &Value) -> String {
     if let Some(media_type) = &parameter.content {
         return in_media_type(media_type, value);
     }
-    match value {
-        Value::Array(items) => items.iter().map(text).collect::<Vec<_>>().join(","),
-        Value::Object(members) if parameter.explode => {
-            let pairs = members.iter();
-            let pairs = pairs.map(|(key, value)| format!("{key}={}", text(value)));
-            pairs.collect::<Vec<_>>().join(",")
-        }
-        Value::Object(members) => alternating(members).join(","),
-        value => text(value),
-    }
+    parts(value, parameter.explode, str::to_owned).join(",")
 }
 
 /// The parts of an array or object, encoded and joined.
 fn joined(value: &Value, separator: &str, explode: bool) -> String {
-    let parts: Vec<String> = match value {
-        Value::Array(items) => items.iter().map(|item| encoded(&text(item))).collect(),
+    parts(value, explode, encoded).join(separator)
+}
+
+/// The parts of an array or object.
+fn parts(value: &Value, explode: bool, encode: fn(&str) -> String) -> Vec<String> {
+    let written = |value: &Value| encode(&text(value));
+    match value {
+        Value::Array(items) => items.iter().map(written).collect(),
         Value::Object(members) if explode => members
             .iter()
-            .map(|(key, value)| format!("{}={}", encoded(key), encoded(&text(value))))
+            .map(|(key, value)| format!("{}={}", encode(key), written(value)))
             .collect(),
-        Value::Object(members) => alternating(members).iter().map(|it| encoded(it)).collect(),
-        value => vec![encoded(&text(value))],
-    };
-    parts.join(separator)
+        Value::Object(members) => alternating(members).iter().map(|it| encode(it)).collect(),
+        value => vec![written(value)],
+    }
 }
 
 /// Names and values in turn.
