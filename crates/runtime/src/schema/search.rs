@@ -6,6 +6,7 @@
 
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::ptr::from_ref;
 
 use jsonschema::{Registry, Validator};
 use panpan_contract::schema::Resolver;
@@ -117,10 +118,7 @@ impl<'a> Search<'a, '_> {
             if self.violations.len() > VIOLATIONS_LIMIT || steps > SEARCH_STEPS_LIMIT {
                 return false;
             }
-            let identity = (
-                std::ptr::from_ref(pair.schema),
-                std::ptr::from_ref(pair.value),
-            );
+            let identity = (from_ref(pair.schema), from_ref(pair.value));
             if self.seen.insert(identity) {
                 self.check(&pair);
             }
@@ -132,9 +130,8 @@ impl<'a> Search<'a, '_> {
         let keywords = match pair.schema {
             Value::Object(keywords) => keywords,
             Value::Bool(false) => {
-                return self
-                    .violations
-                    .push(Violation::value(&pair.pointer, NOTHING_ALLOWED));
+                let violation = Violation::value(&pair.pointer, NOTHING_ALLOWED);
+                return self.violations.push(violation);
             }
             _ => return,
         };

@@ -43,7 +43,8 @@ pub struct Incoming {
 impl Incoming {
     /// The failure of an error response, with the host as the provider; `None` below status 400.
     pub fn failure(&self, now: Timestamp) -> Option<Failure> {
-        self.classified(|response| classify(response, now))
+        let failure = self.classified(|response| classify(response, now))?;
+        Some(self.after_redirected_write(failure))
     }
 
     /// The failure of an error response to a known request; `None` below status 400.
@@ -76,7 +77,7 @@ impl Incoming {
             body: &body,
             provider: self.url.host_str(),
         };
-        classify(&response).map(|failure| self.after_redirected_write(failure))
+        classify(&response)
     }
 
     /// Does not claim "no effect" if a redirected write may have been done.
@@ -178,16 +179,6 @@ impl IncomingStream {
     /// The status.
     pub fn status(&self) -> u16 {
         self.response.status().as_u16()
-    }
-
-    /// The headers.
-    pub fn headers(&self) -> &HeaderMap {
-        self.response.headers()
-    }
-
-    /// The URL that answered, after redirects.
-    pub fn url(&self) -> &Url {
-        &self.exchange.url
     }
 
     /// Whether the body is a stream of server-sent events.

@@ -28,7 +28,7 @@ use crate::transport::{
 use redirect::{RedirectChain, Step};
 
 /// The default connect timeout.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The timeout that replaces one that the clock cannot represent.
 const TIMEOUT_MAX: Duration = Duration::from_secs(365 * 24 * 60 * 60);

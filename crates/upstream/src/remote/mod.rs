@@ -50,20 +50,24 @@ pub struct RemoteSettings {
     pub timeout: Duration,
 }
 
-/// A call to send. Its debug form does not show the input.
-#[derive(Clone)]
+/// A call to send, as the body of a request to `/call` and `/subscribe`. Its debug form does not show the input.
+#[derive(Clone, Serialize)]
 pub struct RemoteCall {
     /// The name of the operation.
     pub operation: String,
     /// The input.
     pub input: Value,
     /// The idempotency key.
+    #[serde(rename = "idempotency_key", skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     /// The seed for the jitter of retry delays.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_seed: Option<i64>,
     /// The timeout of the call.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
     /// The type of the operation, if known: it decides what a lost response means.
+    #[serde(skip)]
     pub op_type: Option<OperationType>,
 }
 
@@ -157,7 +161,7 @@ impl Remote {
         deadline: Instant,
     ) -> Result<RawResponse, Failure> {
         let url = setup::below(&self.url, path);
-        let body = serde_json::to_vec(&Body::of(call))
+        let body = serde_json::to_vec(call)
             .expect("names are strings, and writing to memory does not fail");
         let mut headers = HeaderMap::from_iter([(CONTENT_TYPE, JSON), (ACCEPT, accept)]);
         headers.extend(self.authorization.clone().map(|it| (AUTHORIZATION, it)));
@@ -214,31 +218,6 @@ impl fmt::Debug for RemoteCall {
             .field("input", &Opaque(&self.input))
             .field("key", &self.key)
             .finish_non_exhaustive()
-    }
-}
-
-/// The body of a request to `/call` and `/subscribe`.
-#[derive(Serialize)]
-struct Body<'a> {
-    operation: &'a str,
-    input: &'a Value,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    idempotency_key: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    retry_seed: Option<i64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    timeout_ms: Option<u64>,
-}
-
-impl<'a> Body<'a> {
-    fn of(call: &'a RemoteCall) -> Self {
-        Self {
-            operation: &call.operation,
-            input: &call.input,
-            idempotency_key: call.key.as_deref(),
-            retry_seed: call.retry_seed,
-            timeout_ms: call.timeout_ms,
-        }
     }
 }
 

@@ -9,10 +9,8 @@ use http::header::HeaderValue;
 use panpan_redact::Secret;
 use url::Url;
 
+use crate::client::CONNECT_TIMEOUT;
 use crate::transport::{self, ConnectionPool, Resolver, SetupError, SystemLookup};
-
-/// The connect timeout.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The reason that settings for a remote panpan are invalid.
 #[derive(Debug, thiserror::Error)]
