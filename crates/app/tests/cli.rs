@@ -2,33 +2,16 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
-use std::io::Write;
-use std::process::{Command, Output, Stdio};
+use std::process::Output;
 
 use panpan_failure::catalogue;
 use panpan_failure::dialect::Dialect;
 use panpan_failure::read::DOCUMENT_BYTES_LIMIT;
+use panpan_testkit::{run, stderr, stdout};
 use serde_json::{Value, json};
 
 fn panpan(arguments: &[&str], input: &[u8]) -> Output {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_panpan"))
-        .args(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    // A program that stops reading closes the pipe; its output is tested all the same.
-    let _ = child.stdin.take().unwrap().write_all(input);
-    child.wait_with_output().unwrap()
-}
-
-fn stdout(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).unwrap()
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).unwrap()
+    run(&mut panpan_testkit::panpan(arguments), input)
 }
 
 fn translated(from: &Value, to: &str) -> Value {
@@ -309,10 +292,7 @@ fn help_exits_with_0_and_invalid_arguments_with_2() {
 
 #[test]
 fn a_closed_stdout_is_not_an_error() {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_panpan"))
-        .args(["explain", "--json"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
+    let mut child = panpan_testkit::panpan(["explain", "--json"])
         .spawn()
         .unwrap();
     drop(child.stdout.take());

@@ -2,50 +2,18 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
-use std::path::PathBuf;
-use std::process::{Command, Output};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::process::Output;
 
 use panpan_contract::contract_file::{self, ContractFile, FILE_BYTES_LIMIT};
+use panpan_testkit::{Folder, panpan, run};
 use serde_json::{Value, json};
 
-/// A temporary folder.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new() -> Self {
-        static COUNT: AtomicUsize = AtomicUsize::new(0);
-        let number = COUNT.fetch_add(1, Ordering::SeqCst);
-        let name = format!("panpan-export-{}-{number}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    /// Writes a file and returns its path.
-    fn file(&self, name: &str, content: impl AsRef<[u8]>) -> String {
-        let path = self.path(name);
-        std::fs::write(&path, content).unwrap();
-        path
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.0.join(name).to_str().unwrap().to_owned()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
 fn export(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_panpan"))
-        .arg("export")
-        .args(arguments)
-        .output()
-        .unwrap()
+    run(panpan(["export"]).args(arguments), b"")
+}
+
+fn path(folder: &Folder, name: &str) -> String {
+    folder.path(name).display().to_string()
 }
 
 fn printed(arguments: &[&str]) -> Value {
@@ -142,7 +110,7 @@ fn a_contract_file_is_exported_with_its_shared_definitions() {
 #[test]
 fn a_document_is_written_to_the_output_file() {
     let folder = Folder::new();
-    let path = folder.path("tools.json");
+    let path = path(&folder, "tools.json");
     let output = export(&["mcp", "-o", &path]);
     assert_eq!((output.status.code(), output.stdout.len()), (Some(0), 0));
     let written: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
@@ -152,7 +120,7 @@ fn a_document_is_written_to_the_output_file() {
 #[test]
 fn an_exported_contract_can_be_exported_again() {
     let folder = Folder::new();
-    let path = folder.path(ContractFile::FILE_NAME);
+    let path = path(&folder, ContractFile::FILE_NAME);
     assert_eq!(
         export(&["contract", "--output", &path]).status.code(),
         Some(0)
@@ -172,7 +140,7 @@ fn an_invalid_contract_is_reported_with_its_file_its_location_and_a_hint() {
     let mut unknown = contract();
     unknown["operations"][0]["retires"] = json!(3);
     let many: Vec<Value> = (0..25).map(|_| json!({})).collect();
-    let nothing = folder.path("nothing.json");
+    let nothing = path(&folder, "nothing.json");
     let cases = [
         (
             folder.file("broken.json", "{\n \"panpan\": }"),
@@ -195,7 +163,7 @@ fn an_invalid_contract_is_reported_with_its_file_its_location_and_a_hint() {
             "bytes",
         ),
         (nothing, "cannot read"),
-        (folder.path(""), "cannot read"),
+        (path(&folder, ""), "cannot read"),
     ];
     for (path, part) in cases {
         let output = export(&["openapi", "--contract", &path]);
@@ -219,7 +187,7 @@ fn an_invalid_contract_is_reported_with_its_file_its_location_and_a_hint() {
 #[test]
 fn an_unwritable_file_and_an_unknown_format_are_refused() {
     let folder = Folder::new();
-    let path = folder.path("no/such/folder.json");
+    let path = path(&folder, "no/such/folder.json");
     for (arguments, part) in [
         (vec!["mcp", "-o", &path], "cannot write"),
         (vec!["swagger"], "openapi"),

@@ -2,8 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
+use std::process::Stdio;
+
 use panpan_failure::dialect::{Dialect, MCP_META_KEY};
 use panpan_failure::{Category, Failure, ViolationKind};
+use panpan_testkit::{panpan, run, stderr};
 use rmcp::model::{CallToolRequestParams, CallToolResult, ErrorCode};
 use rmcp::service::RunningService;
 use rmcp::transport::TokioChildProcess;
@@ -15,8 +18,7 @@ struct Client(RunningService<RoleClient, ()>);
 
 impl Client {
     async fn start() -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_panpan"));
-        command.args(["mcp", "--store", "memory:"]);
+        let command = Command::from(panpan(["mcp", "--store", "memory:"]));
         let child = TokioChildProcess::new(command).unwrap();
         Self(().serve(child).await.unwrap())
     }
@@ -180,11 +182,7 @@ async fn an_unknown_tool_is_a_protocol_error() {
 
 #[test]
 fn a_client_that_disconnects_at_once_is_not_an_error() {
-    let output = std::process::Command::new(env!("CARGO_BIN_EXE_panpan"))
-        .args(["mcp", "--store", "memory:"])
-        .stdin(std::process::Stdio::null())
-        .output()
-        .unwrap();
+    let output = run(&mut panpan(["mcp", "--store", "memory:"]), b"");
     assert_eq!(output.status.code(), Some(0));
     assert!(output.stdout.is_empty() && output.stderr.is_empty());
 }
@@ -199,12 +197,8 @@ fn if_no_mcp_server_can_be_started_the_command_exits_with_2() {
         "no-such-command",
     ];
     for (flags, exit_code) in [(&[][..], 2), (&["--demo"], 0)] {
-        let output = std::process::Command::new(env!("CARGO_BIN_EXE_panpan"))
-            .args([&missing, flags].concat())
-            .stdin(std::process::Stdio::null())
-            .output()
-            .unwrap();
-        let messages = String::from_utf8(output.stderr).unwrap();
+        let output = run(panpan(missing).args(flags), b"");
+        let messages = stderr(&output);
         assert_eq!(output.status.code(), Some(exit_code), "{messages}");
         assert!(messages.contains("no-such-command"), "{messages}");
         let hint = "hint: correct the command in --mcp-stdio";
@@ -215,10 +209,7 @@ fn if_no_mcp_server_can_be_started_the_command_exits_with_2() {
 #[test]
 fn invalid_arguments_exit_with_2() {
     for arguments in [&["nonsense"][..], &["mcp", "--nonsense"], &[]] {
-        let output = std::process::Command::new(env!("CARGO_BIN_EXE_panpan"))
-            .args(arguments)
-            .output()
-            .unwrap();
+        let output = run(&mut panpan(arguments), b"");
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         assert!(output.stdout.is_empty() && !output.stderr.is_empty());
     }
@@ -228,12 +219,8 @@ fn invalid_arguments_exit_with_2() {
 async fn invalid_json_gets_an_error_and_the_next_message_is_served() {
     use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
-    let mut child = Command::new(env!("CARGO_BIN_EXE_panpan"))
-        .args(["mcp", "--store", "memory:"])
-        .stdin(std::process::Stdio::piped())
-        .stdout(std::process::Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = Command::from(panpan(["mcp", "--store", "memory:"]));
+    let mut child = child.stdin(Stdio::piped()).spawn().unwrap();
     let initialize = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "0"},
     }});

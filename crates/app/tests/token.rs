@@ -2,71 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
-use std::path::PathBuf;
-use std::process::{Command, Output};
-use std::sync::atomic::{AtomicUsize, Ordering};
-
+use panpan_testkit::{Folder, panpan, stderr};
 use serde_json::{Value, json};
 
-/// A temporary folder with a data folder in it.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new() -> Self {
-        static COUNT: AtomicUsize = AtomicUsize::new(0);
-        let number = COUNT.fetch_add(1, Ordering::SeqCst);
-        let name = format!("panpan-token-{}-{number}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    fn data(&self) -> PathBuf {
-        self.0.join("data")
-    }
-
-    fn run(&self, arguments: &[&str]) -> Output {
-        panpan(arguments)
-            .env("PANPAN_DATA", self.data())
-            .output()
-            .unwrap()
-    }
-
-    /// Runs a command that succeeds, and returns its stdout.
-    fn stdout(&self, arguments: &[&str]) -> String {
-        let output = self.run(arguments);
-        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-        String::from_utf8(output.stdout).unwrap()
-    }
-
-    fn listed(&self) -> Vec<Value> {
-        serde_json::from_str(&self.stdout(&["token", "list", "--json"])).unwrap()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-fn panpan(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_panpan"));
-    command.args(arguments);
-    for name in [
-        "PANPAN_STORE",
-        "PANPAN_DATA",
-        "XDG_DATA_HOME",
-        "HOME",
-        "LOCALAPPDATA",
-    ] {
-        command.env_remove(name);
-    }
-    command
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).unwrap()
+fn listed(folder: &Folder) -> Vec<Value> {
+    serde_json::from_str(&folder.stdout(&["token", "list", "--json"])).unwrap()
 }
 
 fn is_token(text: &str) -> bool {
@@ -108,7 +48,7 @@ fn a_new_token_is_on_stdout_and_its_permissions_on_stderr() {
     ] {
         assert!(messages.contains(part), "{part} is not in {messages}");
     }
-    let [listed] = &folder.listed()[..] else {
+    let [listed] = &listed(&folder)[..] else {
         panic!("one token was made");
     };
     assert_eq!(
@@ -130,7 +70,7 @@ fn tokens_are_created_listed_and_revoked_across_processes() {
     folder.stdout(&["token", "new", "ann"]);
     folder.stdout(&["token", "new", "bob"]);
     let state = |id: &str| {
-        let listed = folder.listed();
+        let listed = listed(&folder);
         let found = listed.iter().find(|token| token["id"] == id).unwrap();
         found["state"].as_str().unwrap().to_owned()
     };
@@ -191,7 +131,7 @@ fn an_empty_list_says_how_to_create_a_token() {
         "{}",
         stderr(&output)
     );
-    assert!(folder.listed().is_empty());
+    assert!(listed(&folder).is_empty());
 }
 
 #[test]
@@ -240,7 +180,7 @@ fn invalid_arguments_create_no_token() {
             "{arguments:?}: {text}"
         );
     }
-    assert!(folder.listed().is_empty());
+    assert!(listed(&folder).is_empty());
 }
 
 #[test]
@@ -266,7 +206,7 @@ fn a_configured_store_replaces_the_default() {
     let folder = Folder::new();
     let file = format!("sqlite:{}", folder.0.join("other.db").display());
     folder.stdout(&["token", "new", "ann", "--store", &file]);
-    assert!(folder.listed().is_empty());
+    assert!(listed(&folder).is_empty());
     let listed = panpan(&["token", "list", "--json"])
         .env("PANPAN_STORE", &file)
         .output()

@@ -15,7 +15,7 @@ use panpan_runtime::retry::{BudgetSettings, CircuitRule, CircuitSettings, Upstre
 use panpan_runtime::{Context, Registration, Registry, ServiceNotification};
 use serde_json::{Value, json};
 use shared::library::TestLibrary;
-use shared::{Response, Server, Socket, TIMEOUT};
+use shared::{Response, Server, TIMEOUT};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
@@ -221,14 +221,14 @@ async fn by_mcp(server: &Server, credentials: &Credentials, operation: &str) -> 
 }
 
 async fn by_websocket(server: &Server, credentials: &Credentials, operation: &str) -> Verdict {
-    let opened = Socket::open(server, credentials.token.as_deref()).await;
+    let opened = server.socket(credentials.token.as_deref()).await;
     let mut socket = match opened {
         Ok(socket) => socket,
         Err(401) => return Unknown,
         Err(status) => panic!("{status}"),
     };
     let payload = json!({"operationId": format!("/{operation}"), "input": {}});
-    socket.send("1", payload).await;
+    socket.request("1", payload).await;
     let answer = socket.next().await;
     match answer["type"].as_str() {
         Some("call.responded") => Served,
@@ -630,14 +630,15 @@ async fn where_tokens_are_required_anonymous_callers_see_nothing() {
 async fn a_revoked_token_is_refused_on_an_open_connection() {
     let server = Server::start().await;
     let token = server.token("ann", &["tests:run"], &[]).await;
-    let mut socket = Socket::open(&server, Some(&token))
+    let mut socket = server
+        .socket(Some(&token))
         .await
         .unwrap_or_else(|it| panic!("{it}"));
     let payload = json!({"operationId": "/test/scoped", "input": {}});
-    socket.send("1", payload.clone()).await;
+    socket.request("1", payload.clone()).await;
     assert_eq!(socket.next().await["type"], json!("call.responded"));
     server.tokens.revoke("ann").await.unwrap();
-    socket.send("2", payload).await;
+    socket.request("2", payload).await;
     let refused = socket.next().await;
     assert_eq!(verdict_of(&refused["payload"]), Unknown);
 }
@@ -718,7 +719,8 @@ async fn a_session_with_a_revoked_token_gets_no_more_notifications() {
 async fn a_valid_token_in_a_call_applies_to_that_call_only() {
     let server = Server::start().await;
     let token = server.token("ann", &["tests:run"], &[]).await;
-    let mut socket = Socket::open(&server, None)
+    let mut socket = server
+        .socket(None)
         .await
         .unwrap_or_else(|it| panic!("{it}"));
     for (operation, token, verdict) in [
@@ -731,7 +733,7 @@ async fn a_valid_token_in_a_call_applies_to_that_call_only() {
         if let Some(token) = token {
             payload["auth_token"] = json!(token);
         }
-        socket.send("1", payload).await;
+        socket.request("1", payload).await;
         let answer = socket.next().await;
         let found = match answer["type"].as_str() {
             Some("call.responded") => Served,

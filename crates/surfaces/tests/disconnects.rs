@@ -7,7 +7,7 @@ mod shared;
 use std::time::Duration;
 
 use serde_json::json;
-use shared::{Server, Settings, Socket, TIMEOUT};
+use shared::{Server, Settings, TIMEOUT};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -142,8 +142,9 @@ async fn a_stopping_server_answers_calls_in_flight() {
         answer.starts_with("HTTP/1.1 200") && answer.contains("\"held\":true"),
         "{answer}"
     );
-    assert_eq!(server.served.await.unwrap(), 0);
-    assert!(TcpStream::connect(server.address).await.is_err());
+    let address = server.address;
+    assert_eq!(server.served.ended.await.unwrap(), 0);
+    assert!(TcpStream::connect(address).await.is_err());
 }
 
 #[tokio::test]
@@ -156,13 +157,14 @@ async fn a_stopping_server_does_not_wait_for_ever() {
     let _held = sent(&server, "/call", "", r#"{"operation": "test/hold"}"#).await;
     server.probe.until_running(1).await;
     server.stopping.cancel();
-    assert_eq!(server.served.await.unwrap(), 1);
+    assert_eq!(server.served.ended.await.unwrap(), 1);
 }
 
 #[tokio::test]
 async fn a_websocket_disconnect_stops_the_calls_without_a_key_only() {
     let server = Server::start().await;
-    let mut socket = Socket::open(&server, None)
+    let mut socket = server
+        .socket(None)
         .await
         .unwrap_or_else(|it| panic!("{it}"));
     for (id, payload) in [
@@ -173,7 +175,7 @@ async fn a_websocket_disconnect_stops_the_calls_without_a_key_only() {
             json!({"operationId": "/test/change", "input": {}, "idempotency_key": "k"}),
         ),
     ] {
-        socket.send(id, payload).await;
+        socket.request(id, payload).await;
     }
     server.probe.until_running(3).await;
     drop(socket);

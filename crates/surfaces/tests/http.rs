@@ -7,7 +7,7 @@ mod shared;
 use panpan_failure::dialect::Dialect;
 use panpan_runtime::Registry;
 use serde_json::json;
-use shared::{Server, exchange, request};
+use shared::Server;
 
 #[tokio::test]
 async fn a_response_has_the_dialect_of_its_path_unless_another_is_requested() {
@@ -252,10 +252,12 @@ async fn foreign_hosts_and_origins_are_refused() {
     ] {
         let mut headers = vec![("host", host)];
         headers.extend(origin.map(|origin| ("origin", origin)));
-        let answer = request(server.address, "GET", "/search", &headers, b"").await;
+        let answer = server.request("GET", "/search", &headers, b"").await;
         assert_eq!(answer.status, status, "{host} {origin:?}");
     }
-    let without_host = exchange(server.address, b"GET /search HTTP/1.0\r\n\r\n").await;
+    let without_host = server
+        .exchange(b"GET /search HTTP/1.0\r\n\r\n".into())
+        .await;
     assert_eq!(without_host.status, 403);
 }
 
@@ -302,7 +304,7 @@ async fn an_invalid_head_gets_a_problem_response() {
         "\u{1}\u{2}\u{3} nonsense\r\n\r\n",
         "POST /call HTTP/1.1\r\nhost: localhost\r\ncontent-length: 5x\r\n\r\n",
     ] {
-        let answer = exchange(server.address, head.as_bytes()).await;
+        let answer = server.exchange(head.into()).await;
         assert_eq!(answer.status, 400, "{head}");
         assert_eq!(
             answer.json()["type"],
@@ -453,7 +455,7 @@ async fn a_response_without_reading_the_body_closes_the_connection() {
         format!("{head}content-length: 100000\r\n\r\n{{")
     };
     for path in ["/nowhere", "/healthz", "/mcp", "/call?dialect=nope"] {
-        let answer = exchange(server.address, sent(path).as_bytes()).await;
+        let answer = server.exchange(sent(path).into()).await;
         assert_eq!(answer.header("connection"), Some("close"), "{path}");
     }
 }

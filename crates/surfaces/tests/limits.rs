@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use panpan_surfaces::limits::Limits;
 use serde_json::{Value, json};
-use shared::{Server, Settings, Socket, TIMEOUT, exchange};
+use shared::{Server, Settings, TIMEOUT};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -69,7 +69,7 @@ async fn mcp_bodies_have_the_same_limits() {
     };
     let too_long = format!("{}{}", head(100_000), " ".repeat(2000));
     for (sent, status) in [(too_long, 413), (head(100), 400)] {
-        let answer = exchange(server.address, sent.as_bytes()).await;
+        let answer = server.exchange(sent.into()).await;
         assert_eq!(answer.status, status);
         assert_eq!(answer.header("connection"), Some("close"));
         assert!(answer.json()["error"]["data"]["panpan"]["id"].is_string());
@@ -86,11 +86,9 @@ async fn a_chunked_body_is_limited_too() {
     .await;
     let chunk = format!("{:x}\r\n{}\r\n", 600, " ".repeat(600));
     let head = "POST /call HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n";
-    let answer = exchange(
-        server.address,
-        format!("{head}{chunk}{chunk}0\r\n\r\n").as_bytes(),
-    )
-    .await;
+    let answer = server
+        .exchange(format!("{head}{chunk}{chunk}0\r\n\r\n").into())
+        .await;
     assert_eq!(answer.code(), "ERR_JSON_SIZE_EXCEEDED");
 }
 
@@ -286,17 +284,11 @@ async fn concurrent_calls_are_limited_per_caller_and_in_total() {
     .await;
     let ann = format!("Bearer {}", server.token("ann", &[], &[]).await);
     let bob = format!("Bearer {}", server.token("bob", &[], &[]).await);
-    let held = {
-        let address = server.address;
-        let bearer = ann.clone();
-        tokio::spawn(async move {
-            let headers = [
-                ("content-type", "application/json"),
-                ("authorization", bearer.as_str()),
-            ];
-            shared::request(address, "POST", "/call", &headers, HOLD.as_bytes()).await
-        })
+    let hold = |bearer: &str| {
+        let headers = [("authorization", bearer)];
+        tokio::spawn(server.request("POST", "/call", &headers, HOLD.as_bytes()))
     };
+    let held = hold(&ann);
     server.probe.until_running(1).await;
     let same = server.post("/call", &[("authorization", &ann)], ECHO).await;
     assert_eq!(
@@ -310,16 +302,7 @@ async fn concurrent_calls_are_limited_per_caller_and_in_total() {
             .status,
         200
     );
-    let second = {
-        let address = server.address;
-        tokio::spawn(async move {
-            let headers = [
-                ("content-type", "application/json"),
-                ("authorization", bob.as_str()),
-            ];
-            shared::request(address, "POST", "/call", &headers, HOLD.as_bytes()).await
-        })
-    };
+    let second = hold(&bob);
     server.probe.until_running(2).await;
     let full = server.post("/call", &[], ECHO).await;
     assert_eq!(
@@ -433,7 +416,7 @@ async fn slow_heads_and_bodies_time_out() {
              accept: application/json, text/event-stream\r\ncontent-length: 100\r\n\
              connection: close\r\n\r\n{{"
         );
-        let answer = exchange(server.address, body.as_bytes()).await;
+        let answer = server.exchange(body.into()).await;
         let text = answer.text();
         assert!(text.contains("did not arrive within"), "{path} {text}");
         if answer.json()["jsonrpc"].is_string() {
@@ -499,7 +482,7 @@ async fn a_websocket_message_counts_as_buffered_while_it_is_received() {
         let asking = async { while server.post("/call", &[], &call).await.status != status {} };
         tokio::time::timeout(TIMEOUT, asking).await.is_ok()
     };
-    let mut slow = Socket::open(&server, None).await.unwrap();
+    let mut slow = server.socket(None).await.unwrap();
     slow.begin_message(150_000).await;
     slow.ping().await;
     slow.continue_message(50_000).await;
@@ -517,7 +500,7 @@ async fn a_slow_websocket_message_times_out() {
         ..Limits::default()
     })
     .await;
-    let mut slow = Socket::open(&server, None).await.unwrap();
+    let mut slow = server.socket(None).await.unwrap();
     slow.begin_message(50_000).await;
     tokio::time::sleep(Duration::from_millis(100)).await;
     assert_eq!(slow.send_until_closed().await, 1008);
@@ -587,7 +570,7 @@ async fn connections_beyond_the_limit_wait_for_one_to_close() {
         .unwrap();
     let mut some = [0; 16];
     first.read_exact(&mut some).await.unwrap();
-    let second = tokio::spawn(shared::request(server.address, "GET", "/healthz", &[], b""));
+    let second = tokio::spawn(server.request("GET", "/healthz", &[], b""));
     tokio::time::sleep(SHORT).await;
     assert!(!second.is_finished());
     drop(first);

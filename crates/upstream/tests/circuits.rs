@@ -139,9 +139,7 @@ async fn one_failing_operation_does_not_block_the_other_49() {
 
 #[tokio::test]
 async fn all_operations_of_an_unreachable_service_are_refused() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    drop(listener);
+    let url = panpan_testkit::refusing_url();
     let dispatcher = dispatcher(&Url::parse(&url).unwrap());
     for number in [1, 2] {
         let failure = call(&dispatcher, number).await.unwrap_err();

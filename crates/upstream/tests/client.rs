@@ -14,8 +14,8 @@ use panpan_upstream::{
     Client, EVENT_BYTES_LIMIT, Lookup, LookupFuture, Method, Outgoing, RepeatSafety, Url,
 };
 use support::{
-    ScriptedLookup, Then, client, client_with, get, http, post, reason, request, serve, server,
-    server_once, tls_server,
+    ScriptedLookup, Then, client, client_with, get, http, post, reason, refusing_url, request,
+    serve, server, server_once, tls_server,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -150,9 +150,7 @@ async fn an_error_response_counts_even_if_its_body_is_cut() {
 
 #[tokio::test]
 async fn a_request_that_was_not_sent_had_no_effect() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let unused = format!("http://{}/", listener.local_addr().unwrap());
-    drop(listener);
+    let unused = refusing_url();
     for outgoing in [get(&unused), post(&unused)] {
         let failure = client().send(outgoing).await.unwrap_err();
         check(&failure, "ERR_CONNECTION_REFUSED", "refused", Effect::None);
@@ -214,13 +212,7 @@ async fn certificate_failures_are_told_apart() {
         let failure = client.send(post(&url)).await.unwrap_err();
         check(&failure, "ERR_SSL_ERROR", reason, Effect::None);
     }
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("https://{}/", listener.local_addr().unwrap());
-    tokio::spawn(async move {
-        let (mut stream, _) = listener.accept().await.unwrap();
-        let _ = stream.read(&mut [0; 4096]).await;
-        stream.write_all(OK.as_bytes()).await.unwrap();
-    });
+    let url = server_once(OK).await.0.replace("http:", "https:");
     let failure = client.send(post(&url)).await.unwrap_err();
     check(&failure, "ERR_SSL_ERROR", "not_tls", Effect::None);
 }
@@ -232,17 +224,8 @@ async fn a_failed_handshake_had_no_effect() {
         (Then::Hangs, "ERR_TIMEOUT", "connect_timeout"),
         (Then::Closes, "ERR_SOCKET_ERROR", "cut"),
     ] {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("https://{}/", listener.local_addr().unwrap());
-        tokio::spawn(async move {
-            let (mut stream, _) = listener.accept().await.unwrap();
-            // Closing with unread bytes would reset the connection.
-            let mut hello = [0; 4096];
-            let _ = stream.read(&mut hello).await;
-            if then == Then::Hangs {
-                std::future::pending::<()>().await;
-            }
-        });
+        let (url, _) = server(vec![(String::new(), then)]).await;
+        let url = url.replace("http:", "https:");
         let failure = client.send(patient(post(&url))).await.unwrap_err();
         check(&failure, code, reason, Effect::None);
     }

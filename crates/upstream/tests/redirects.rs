@@ -189,10 +189,7 @@ async fn a_write_redirected_as_get_may_have_taken_effect() {
         (302, "ERR_OUTCOME_UNKNOWN", Effect::Unknown),
         (307, "ERR_REDIRECT_FAILED", Effect::None),
     ] {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let unused = format!("http://{}/", listener.local_addr().unwrap());
-        drop(listener);
-        let (url, _) = server(vec![redirect(status, &unused)]).await;
+        let (url, _) = server(vec![redirect(status, &support::refusing_url())]).await;
         let failure = client().send(post(&url)).await.unwrap_err();
         assert_eq!((failure.code().as_str(), failure.effect()), (code, effect));
         let (url, _) = server(vec![redirect(status, "http://10.0.0.1/")]).await;

@@ -13,8 +13,6 @@ use panpan_upstream::remote::{
 };
 use serde_json::{Value, json};
 use support::{Then, http};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 const CA: &[u8] = include_bytes!("data/loopback-ca.pem");
@@ -165,10 +163,12 @@ async fn another_server_at_the_address_is_detected() {
 
 #[tokio::test]
 async fn a_refused_connection_had_no_effect() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    drop(listener);
-    check_failure(&url, "ERR_CONNECTION_REFUSED", Effect::None).await;
+    check_failure(
+        &support::refusing_url(),
+        "ERR_CONNECTION_REFUSED",
+        Effect::None,
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -274,18 +274,10 @@ async fn a_certificate_is_trusted_only_if_its_issuer_is() {
 
 #[tokio::test]
 async fn a_server_without_tls_is_a_tls_failure() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("https://{}", listener.local_addr().unwrap());
-    tokio::spawn(async move {
-        let (mut stream, _) = listener.accept().await.unwrap();
-        let mut hello = [0];
-        stream.read_exact(&mut hello).await.unwrap();
-        stream.write_all(success().as_bytes()).await.unwrap();
-        std::future::pending::<()>().await;
-    });
+    let (url, _) = server(success(), Then::Hangs).await;
     let settings = RemoteSettings {
         ca: Some(CA.to_vec()),
-        ..settings(&url)
+        ..settings(&url.replace("http:", "https:"))
     };
     let failure = Remote::new(&settings).unwrap().call(&call()).await;
     let failure = failure.unwrap_err();

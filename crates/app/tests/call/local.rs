@@ -3,9 +3,10 @@
 use std::fs;
 use std::path::PathBuf;
 
+use panpan_testkit::run;
 use serde_json::{Value, json};
 
-use crate::{call, parts, program, run};
+use crate::{call, parts, program};
 
 fn local(arguments: &[&str]) -> (i32, Value, String) {
     parts(&call(&[&["--local"], arguments].concat()))

@@ -5,31 +5,16 @@
 mod local;
 mod remote;
 
-use std::io::Write;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 
+use panpan_testkit::{panpan, run, stderr};
 use serde_json::Value;
 
-/// The program with these arguments and without its environment variables.
+/// The program with these arguments; local calls leave no file.
 fn program(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_panpan"));
+    let mut command = panpan(["call"]);
+    command.args(arguments).env("PANPAN_STORE", "memory:");
     command
-        .arg("call")
-        .args(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    for variable in ["PANPAN_SERVER", "PANPAN_STORE", "PANPAN_TOKEN"] {
-        command.env_remove(variable);
-    }
-    command
-}
-
-fn run(command: &mut Command, input: &[u8]) -> Output {
-    let mut child = command.spawn().unwrap();
-    // A program that stops reading closes the pipe; its output is tested all the same.
-    let _ = child.stdin.take().unwrap().write_all(input);
-    child.wait_with_output().unwrap()
 }
 
 fn call(arguments: &[&str]) -> Output {
@@ -38,7 +23,7 @@ fn call(arguments: &[&str]) -> Output {
 
 /// The exit code, stdout as JSON, and stderr.
 fn parts(output: &Output) -> (i32, Value, String) {
-    let messages = String::from_utf8(output.stderr.clone()).unwrap();
+    let messages = stderr(output);
     let document = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
     (output.status.code().unwrap(), document, messages)
 }

@@ -1,59 +1,21 @@
 //! Calls on a server, which is a socket with canned responses.
 
 use std::fs;
-use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::io::Read;
+use std::net::TcpListener;
 use std::path::PathBuf;
-use std::process::Command;
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 
+use panpan_testkit::{Then, http_response as http, refusing_url, run, server_in_thread, signal};
 use serde_json::{Value, json};
 
-use crate::{call, parts, program, run};
+use crate::{call, parts, program};
 
 /// A server that answers one request with each response. Returns its URL, and the requests when joined.
 fn server(responses: Vec<String>) -> (String, JoinHandle<Vec<String>>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    let serving = thread::spawn(move || {
-        let serve_one = |response: String| {
-            let (mut stream, _) = listener.accept().unwrap();
-            let request = request(&mut stream);
-            stream.write_all(response.as_bytes()).unwrap();
-            request
-        };
-        responses.into_iter().map(serve_one).collect()
-    });
-    (url, serving)
-}
-
-fn request(stream: &mut TcpStream) -> String {
-    let mut bytes = Vec::new();
-    loop {
-        let text = String::from_utf8_lossy(&bytes);
-        let length = text
-            .lines()
-            .find_map(|line| line.strip_prefix("content-length: "));
-        let length: usize = length.map_or(0, |length| length.parse().unwrap());
-        if text
-            .split_once("\r\n\r\n")
-            .is_some_and(|(_, body)| body.len() >= length)
-        {
-            return text.into_owned();
-        }
-        let mut buffer = [0; 4096];
-        let count = stream.read(&mut buffer).unwrap();
-        assert!(count > 0, "the request is cut off");
-        bytes.extend_from_slice(&buffer[..count]);
-    }
-}
-
-fn http(status: &str, headers: &str, body: &str) -> String {
-    let length = body.len();
-    format!(
-        "HTTP/1.1 {status}\r\n{headers}connection: close\r\ncontent-length: {length}\r\n\r\n{body}"
-    )
+    let responses = responses.into_iter().map(|it| (it, Then::Closes));
+    server_in_thread(responses.collect())
 }
 
 fn success(headers: &str) -> String {
@@ -142,9 +104,7 @@ fn a_replay_is_reported() {
 
 #[test]
 fn a_missing_or_invalid_response_exits_with_2() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let refused = format!("http://{}", listener.local_addr().unwrap());
-    drop(listener);
+    let refused = refusing_url();
     let whole = success("");
     for (url, code, message) in [
         (
@@ -216,18 +176,14 @@ fn ctrl_c_interrupts_a_call() {
     let (sender, requested) = mpsc::channel();
     thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
-        sender.send(request(&mut stream)).unwrap();
+        sender.send(stream.read(&mut [0; 1024])).unwrap();
         // Sends no response and waits for the end of the connection.
         let _ = stream.read(&mut [0]);
     });
     let child = program(&["demo/order", "--key", "k-1", "--server", &url]).spawn();
     let child = child.unwrap();
-    requested.recv().unwrap();
-    // The builtin of the shell: a minimal system has no program `kill`.
-    let interrupt = Command::new("sh")
-        .args(["-c", &format!("kill -INT {}", child.id())])
-        .status();
-    assert!(interrupt.unwrap().success());
+    requested.recv().unwrap().unwrap();
+    signal(child.id(), "INT");
     let (exit_code, _, messages) = parts(&child.wait_with_output().unwrap());
     assert_eq!(exit_code, 130);
     assert_eq!(

@@ -1,8 +1,6 @@
 //! MCP clients, configured with a command to start or a URL to connect to.
 
-use std::io::{Read, Write};
-use std::net::TcpStream;
-
+use panpan_testkit::http::{JSON, Response, request};
 use rmcp::ServiceExt;
 use rmcp::model::CallToolRequestParams;
 use rmcp::transport::TokioChildProcess;
@@ -170,15 +168,13 @@ struct HttpClient<'a> {
 impl HttpClient<'_> {
     fn request(&mut self, method: &str, parameters: &Value) -> Value {
         let request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": parameters});
-        let (head, body) = self.post(&request.to_string());
-        assert!(head.starts_with("HTTP/1.1 200"), "{head}\n{body}");
-        let session = head
-            .lines()
-            .find_map(|line| line.strip_prefix("mcp-session-id: "));
-        if let Some(session) = session {
+        let response = self.post(&request.to_string());
+        assert_eq!(response.status, 200, "{response:?}");
+        if let Some(session) = response.header("mcp-session-id") {
             self.headers
                 .push(("mcp-session-id".to_owned(), session.to_owned()));
         }
+        let body = response.text();
         let answer = body
             .lines()
             .find(|line| line.contains(r#""jsonrpc""#))
@@ -191,25 +187,15 @@ impl HttpClient<'_> {
             .clone()
     }
 
-    fn post(&self, body: &str) -> (String, String) {
+    fn post(&self, body: &str) -> Response {
         let address = self.url.strip_prefix("http://").unwrap();
         let (host, path) = address.split_once('/').unwrap();
         let headers = self.headers.iter();
         let headers: String = headers
             .map(|(name, value)| format!("{name}: {value}\r\n"))
             .collect();
-        let length = body.len();
-        let mut stream = TcpStream::connect(host).unwrap();
-        write!(
-            stream,
-            "POST /{path} HTTP/1.1\r\nhost: {host}\r\naccept: application/json, text/event-stream\r\n\
-             content-type: application/json\r\ncontent-length: {length}\r\nconnection: close\r\n\
-             {headers}\r\n{body}"
-        )
-        .unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-        (head.to_owned(), body.to_owned())
+        let accept = "accept: application/json, text/event-stream\r\n";
+        let headers = format!("{accept}{JSON}{headers}");
+        request(host, "POST", &format!("/{path}"), &headers, body)
     }
 }

@@ -1,18 +1,16 @@
 //! Runs the snippets of a guide in a temporary folder.
 
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
+use panpan_testkit::{Folder, Server};
 use serde_json::Value;
 
 use crate::clients::{self, Configured, ToolCall};
 use crate::markdown::Snippet;
-use crate::process::{self, Server, Variables};
+use crate::process::{self, Variables};
 use crate::{files, service};
 
 /// The state after the snippets so far.
 pub(crate) struct Runner {
-    folder: PathBuf,
+    folder: Folder,
     /// The call that clients make.
     call: ToolCall,
     service_url: String,
@@ -35,29 +33,19 @@ pub(crate) struct Counts {
     pub(crate) outcomes: usize,
 }
 
-impl Drop for Runner {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.folder);
-    }
-}
-
 impl Runner {
     pub(crate) fn new(call: ToolCall) -> Self {
-        static COUNT: AtomicUsize = AtomicUsize::new(0);
-        let number = COUNT.fetch_add(1, Ordering::SeqCst);
-        let name = format!("panpan-guides-{}-{number}", std::process::id());
-        let folder = std::env::temp_dir().join(name);
-        std::fs::create_dir_all(&folder).unwrap();
-        let data = folder.join("data").to_str().unwrap().to_owned();
+        let folder = Folder::new();
+        let data = folder.data().to_str().unwrap().to_owned();
         let mcp_server = ["serve", "--store", "memory:"].map(str::to_owned);
         let variables = [
             ("PANPAN_DATA", data.as_str()),
             // The service of the guides is public; the test service is not.
             ("PANPAN_ALLOWED_HOSTS", "127.0.0.1"),
-            ("PATH", &files::on_path(&folder)),
+            ("PATH", &files::on_path(&folder.0)),
         ];
         Self {
-            mcp_server: Server::start(&mcp_server, &folder, &Variables::new()),
+            mcp_server: process::serve(&mcp_server, &folder.0, &Variables::new()),
             folder,
             call,
             service_url: service::start(),
@@ -101,7 +89,7 @@ impl Runner {
         let no_token = String::new();
         let token = self.variables.get("PANPAN_TOKEN").unwrap_or(&no_token);
         let server = self.server.as_ref();
-        let folder = self.folder.to_str().unwrap();
+        let folder = self.folder.0.to_str().unwrap();
         let id = server.map_or_else(String::new, |it| it.id().to_string());
         let replacements = [
             ("/home/ann/billing", folder),
@@ -113,10 +101,13 @@ impl Runner {
             ("${PANPAN_TOKEN}", token),
             ("$PANPAN_TOKEN", token),
             ("$(pgrep -x panpan)", &id),
-            ("http://127.0.0.1:7077", server.map_or("", |it| &it.url)),
+            (
+                "http://127.0.0.1:7077",
+                &server.map_or_else(String::new, url),
+            ),
             ("https://billing.example.com", &self.service_url),
             ("billing.example.com", "127.0.0.1"),
-            ("https://mcp.example.com", &self.mcp_server.url),
+            ("https://mcp.example.com", &url(&self.mcp_server)),
         ];
         let replace = |text: String, (from, to): (&str, &str)| text.replace(from, to);
         replacements.into_iter().fold(text.to_owned(), replace)
@@ -124,7 +115,7 @@ impl Runner {
 
     fn write(&self, snippet: &Snippet, text: &str) {
         let file = snippet.file.as_ref().unwrap();
-        std::fs::write(self.folder.join(file), text).unwrap();
+        self.folder.file(file, text);
     }
 
     /// Runs the commands of a shell snippet one after the other.
@@ -155,9 +146,9 @@ impl Runner {
     fn serve(&mut self, words: &[String]) {
         // The previous server has to release its store first.
         self.server = None;
-        let server = Server::start(words, &self.folder, &self.variables);
+        let server = process::serve(words, &self.folder.0, &self.variables);
         self.variables
-            .insert("PANPAN_SERVER".to_owned(), server.url.clone());
+            .insert("PANPAN_SERVER".to_owned(), url(&server));
         self.server = Some(server);
         self.counts.servers += 1;
     }
@@ -165,7 +156,7 @@ impl Runner {
     fn reload(&self, arguments: &[String]) {
         // A server that has answered a call also receives signals.
         let words = ["call", "services/list"].map(str::to_owned);
-        let called = process::run(&words, &self.folder, &self.variables);
+        let called = process::run(&words, &self.folder.0, &self.variables);
         assert!(called.status.success(), "{called:?}");
         // The builtin of the shell: a minimal system has no program `kill`.
         let command = format!("kill {}", arguments.join(" "));
@@ -173,11 +164,11 @@ impl Runner {
         let killed = shell.args(["-c", &command]).status();
         assert!(killed.unwrap().success());
         let server = self.server.as_ref().unwrap();
-        server.wait_for("sources reloaded");
+        server.wait_for_line("sources reloaded");
     }
 
     fn run_command(&mut self, words: &[String]) {
-        let output = process::run(words, &self.folder, &self.variables);
+        let output = process::run(words, &self.folder.0, &self.variables);
         let stderr = String::from_utf8(output.stderr).unwrap();
         let stdout = String::from_utf8(output.stdout).unwrap();
         // The calls in the guides fail.
@@ -220,6 +211,10 @@ impl Runner {
         assert_eq!(stable(shown), stable(actual.clone()), "{actual:#}");
         self.counts.outcomes += 1;
     }
+}
+
+fn url(server: &Server) -> String {
+    format!("http://{}", server.address)
 }
 
 /// Whether a variable has to be in the configuration of the client.

@@ -1,32 +1,26 @@
 //! A temporary folder with a small OpenAPI document, in which the program runs.
 
-use std::io::Write;
-use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::process::Output;
 
+use panpan_testkit::run;
+pub(crate) use panpan_testkit::stderr;
 use serde_json::Value;
 
 /// A temporary folder; the program runs in it.
-pub(crate) struct Folder(pub(crate) PathBuf);
+pub(crate) struct Folder(pub(crate) panpan_testkit::Folder);
 
 impl Folder {
     pub(crate) fn new() -> Self {
-        static COUNT: AtomicUsize = AtomicUsize::new(0);
-        let number = COUNT.fetch_add(1, Ordering::SeqCst);
-        let name = format!("panpan-import-{}-{number}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
+        Self(panpan_testkit::Folder::new())
     }
 
     pub(crate) fn with(self, name: &str, content: impl AsRef<[u8]>) -> Self {
-        std::fs::write(self.0.join(name), content).unwrap();
+        self.0.file(name, content);
         self
     }
 
     pub(crate) fn read(&self, name: &str) -> Vec<u8> {
-        std::fs::read(self.0.join(name)).unwrap()
+        std::fs::read(self.0.path(name)).unwrap()
     }
 
     pub(crate) fn import(&self, arguments: &str) -> Output {
@@ -34,18 +28,8 @@ impl Folder {
     }
 
     pub(crate) fn import_from(&self, arguments: &str, input: &[u8]) -> Output {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_panpan"))
-            .args(["import", "openapi"])
-            .args(arguments.split_whitespace())
-            .current_dir(&self.0)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        // A program that stops reading closes the pipe; its output is tested all the same.
-        let _ = child.stdin.take().unwrap().write_all(input);
-        child.wait_with_output().unwrap()
+        let mut command = self.0.panpan(&["import", "openapi"]);
+        run(command.args(arguments.split_whitespace()), input)
     }
 
     /// The report of `--json`.
@@ -55,16 +39,6 @@ impl Folder {
         assert_eq!(stderr(&output), "");
         serde_json::from_slice(&output.stdout).unwrap()
     }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-pub(crate) fn stderr(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).unwrap()
 }
 
 /// A query, two mutations and a subscription, with three warnings of two kinds.

@@ -196,7 +196,7 @@ fn strict_fails_with_warnings_and_writes_nothing() {
         text.contains("no contract was written\npanpan: there are warnings"),
         "{text}"
     );
-    assert!(!folder.0.join("contract.json").exists());
+    assert!(!folder.0.path("contract.json").exists());
     let output = folder.import("shop.yaml --strict --json");
     assert_eq!(output.status.code(), Some(1));
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -206,7 +206,7 @@ fn strict_fails_with_warnings_and_writes_nothing() {
     );
     let output = folder.import("shop.yaml --strict --include-path /news -o contract.json");
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    assert!(folder.0.join("contract.json").exists());
+    assert!(folder.0.path("contract.json").exists());
 }
 
 #[test]

@@ -146,5 +146,5 @@ fn a_contract_above_the_size_limit_is_not_written() {
         text.contains(" bytes\n\nhint: import fewer operations"),
         "{text}"
     );
-    assert!(!folder.0.join("contract.json").exists());
+    assert!(!folder.0.path("contract.json").exists());
 }

@@ -1,7 +1,6 @@
 //! Access to a server: anonymous callers, tokens and host names.
 
-use crate::server::Server;
-use crate::{Folder, stderr};
+use panpan_testkit::{Folder, Server, stderr};
 
 const ECHO: &str = r#"{"operation": "demo/echo", "input": {"a": 1}}"#;
 

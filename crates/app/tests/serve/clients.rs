@@ -2,13 +2,13 @@
 
 use std::io::{Read, Write};
 
-use crate::Folder;
-use crate::http::{open, read_until, request};
-use crate::server::Server;
+use panpan_testkit::http::{open, read_until, request};
+use panpan_testkit::{Folder, Server};
 
 const UPGRADE: &str = "connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n\
                        sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
-const ACCEPT: &str = "accept: application/json, text/event-stream\r\n";
+const ACCEPT: &str =
+    "accept: application/json, text/event-stream\r\ncontent-type: application/json\r\n";
 
 #[test]
 fn idle_connections_do_not_delay_the_shutdown() {

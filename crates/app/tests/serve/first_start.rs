@@ -3,10 +3,8 @@
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
+use panpan_testkit::{Folder, Server};
 use serde_json::Value;
-
-use crate::Folder;
-use crate::server::Server;
 
 /// Runs the command after `try` in the banner.
 fn run_example(server: &Server, token: &str) -> Value {

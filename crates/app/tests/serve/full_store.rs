@@ -3,9 +3,7 @@
 use panpan_runtime::ports::{Change, Documents as _, ExpectedState};
 use panpan_runtime::system::SystemClock;
 use panpan_store::{SqliteOptions, SqliteStore};
-
-use crate::server::Server;
-use crate::{Folder, until};
+use panpan_testkit::{Folder, Server, until};
 
 /// Writes twenty documents of a megabyte into the store, or deletes them.
 fn fill(folder: &Folder, with: Option<&str>) {
@@ -60,12 +58,12 @@ fn a_full_store_refuses_new_keys_and_recovers_without_a_restart() {
     assert_eq!(server.call("", unkeyed).status, 200);
     let readiness = server.get("/readyz");
     assert_eq!(readiness.status, 503);
-    assert!(readiness.body.contains("full"), "{}", readiness.body);
+    assert!(readiness.text().contains("full"), "{}", readiness.text());
     assert_eq!(server.get("/healthz").status, 200);
     assert!(
         server
             .get("/metrics")
-            .body
+            .text()
             .contains("\npanpan_store_full 1\n")
     );
     fill(&folder, None);
@@ -74,7 +72,7 @@ fn a_full_store_refuses_new_keys_and_recovers_without_a_restart() {
     assert!(
         server
             .get("/metrics")
-            .body
+            .text()
             .contains("\npanpan_store_full 0\n")
     );
 }

@@ -1,9 +1,7 @@
 //! The log: a JSON log is only JSON, its ids match the responses, and it contains no secrets.
 
+use panpan_testkit::{Folder, Server};
 use serde_json::Value;
-
-use crate::Folder;
-use crate::server::Server;
 
 fn events(server: &Server) -> Vec<Value> {
     let parsed = |line: &String| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"));
@@ -52,7 +50,7 @@ fn the_logged_cause_of_a_failure_has_the_id_of_the_response() {
     std::fs::rename(folder.data(), folder.0.join("elsewhere")).unwrap();
     let mut answer = server.order("after-0");
     let mut number = 0;
-    crate::until("a failure of the store", || {
+    panpan_testkit::until("a failure of the store", || {
         number += 1;
         answer = server.order(&format!("after-{number}"));
         answer.status == 503
@@ -68,7 +66,7 @@ fn the_logged_cause_of_a_failure_has_the_id_of_the_response() {
     };
     let cause = cause["cause"].as_str().unwrap();
     assert!(cause.contains("the key could not be claimed"), "{cause}");
-    assert!(!answer.body.contains(cause));
+    assert!(!answer.text().contains(cause));
     assert_eq!(failed["code"], "ERR_STORE_UNAVAILABLE");
     assert_eq!(failed["operation"], "demo/order");
 }
@@ -93,12 +91,12 @@ fn responses_metrics_and_the_log_contain_no_secrets() {
         for body in [password, &message, key, &unreadable] {
             let answer = server.call(headers, body);
             assert!(answer.status >= 400, "{answer:?}");
-            seen.push_str(&format!("{}\n{}\n", answer.head, answer.body));
+            seen.push_str(&format!("{answer:?}\n{}\n", answer.text()));
         }
     }
     let path = format!("/errors/{token}?password=hunter2-zebra");
-    seen.push_str(&server.get(&path).body);
-    seen.push_str(&server.get("/metrics").body);
+    seen.push_str(&server.get(&path).text());
+    seen.push_str(&server.get("/metrics").text());
     seen.push_str(&server.lines().join("\n"));
     for planted in [secret, "hunter2-zebra"] {
         let at = seen.find(planted);

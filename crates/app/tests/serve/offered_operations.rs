@@ -2,11 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use panpan_testkit::{Folder, Server, program};
 use serde_json::{Value, json};
-
-use crate::Folder;
-use crate::http;
-use crate::server::Server;
 
 /// The flag for a service that is never called.
 fn shop(folder: &Folder) -> String {
@@ -23,16 +20,28 @@ fn shop(folder: &Folder) -> String {
     format!("--openapi=shop={file}")
 }
 
+/// A contract file with these operations.
+fn contract(names: &[&str]) -> String {
+    let operation = |name: &&str| {
+        json!({
+            "name": name, "op_type": "query",
+            "x-panpan-http": {"method": "GET", "path": "/a", "servers": ["http://127.0.0.1:9"]},
+        })
+    };
+    let operations: Vec<Value> = names.iter().map(operation).collect();
+    json!({"panpan": "1", "service": {"name": "fs"}, "operations": operations}).to_string()
+}
+
 /// The flag for another panpan as MCP server, with its built-in operations.
 fn inner() -> String {
-    let program = env!("CARGO_BIN_EXE_panpan");
+    let program = program();
     format!("--mcp-stdio=inner='{program}' mcp --store memory:")
 }
 
 fn rpc(server: &Server, path: &str, method: &str, params: &Value) -> Value {
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
     let accept = "accept: application/json, text/event-stream\r\n";
-    http::request(&server.address, "POST", path, accept, &body).json()
+    server.post(path, accept, &body).json()
 }
 
 /// The namespaces of the MCP tools.
@@ -59,7 +68,7 @@ fn mcp(server: &Server, method: &str, mut params: Value) -> Value {
         "accept: application/json, text/event-stream\r\nmcp-protocol-version: 2026-07-28\r\n\
          mcp-method: {method}\r\n{name}"
     );
-    http::request(&server.address, "POST", "/mcp", &headers, &body).json()
+    server.post("/mcp", &headers, &body).json()
 }
 
 /// The namespaces in the search results.
@@ -131,7 +140,7 @@ fn the_file_and_the_variables_select_built_in_operations_too() {
     let expected = set(&["demo", "json", "services", "shop"]);
     assert_eq!(tool_namespaces(&server), expected);
     let output = folder.run(&["serve", "--builtin=jsn"]);
-    let messages = crate::stderr(&output);
+    let messages = panpan_testkit::stderr(&output);
     assert_eq!(output.status.code(), Some(2));
     assert!(messages.contains("calls, json and services"), "{messages}");
 }
@@ -165,7 +174,7 @@ fn an_overlay_hides_operations_of_every_source() {
     ];
     let server = Server::start(&folder, &flags);
     server.wait_for_line("stop with Ctrl-C");
-    let found = server.get("/search?limit=200").body;
+    let found = server.get("/search?limit=200").text();
     for (name, is_found) in [
         ("shop/listArticles", true),
         ("shop/addArticle", false),
@@ -206,7 +215,7 @@ fn an_invalid_overlay_entry_is_refused() {
     ] {
         let overlay = folder.file("overlay.yaml", &format!("operations:\n- {entry}\n"));
         let output = folder.run(&["serve", &shop, &format!("--overlay={overlay}")]);
-        let messages = crate::stderr(&output);
+        let messages = panpan_testkit::stderr(&output);
         assert_eq!(output.status.code(), Some(2), "{messages}");
         assert!(messages.contains(message), "{messages}");
     }
@@ -223,23 +232,13 @@ fn an_overlay_entry_need_not_match_every_service() {
         "operations:\n- match: shop/addArticle\n  hide: true\n  idempotency_header: Idempotency-Key\n",
     );
     let server = Server::start(&folder, &[&shop, &other, &format!("--overlay={overlay}")]);
-    let found = server.get("/search?limit=200").body;
+    let found = server.get("/search?limit=200").text();
     assert!(found.contains("other/addArticle") && !found.contains("shop/addArticle"));
 }
 
 #[test]
 fn a_contract_is_served_in_the_configured_namespace() {
     let folder = Folder::new();
-    let contract = |names: &[&str]| {
-        let operation = |name: &&str| {
-            json!({
-                "name": name, "op_type": "query",
-                "x-panpan-http": {"method": "GET", "path": "/a", "servers": ["http://127.0.0.1:9"]},
-            })
-        };
-        let operations: Vec<Value> = names.iter().map(operation).collect();
-        json!({"panpan": "1", "service": {"name": "fs"}, "operations": operations}).to_string()
-    };
     for (named, names, expected) in [
         (
             "shop=",
@@ -266,19 +265,22 @@ fn a_contract_is_served_in_the_configured_namespace() {
     let config = "[[openapi]]\nfile = \"fs.contract.json\"\nnamespace = \"mine\"\nurl = \"http://127.0.0.1:9\"\n";
     let config = format!("--config={}", folder.file("named.toml", config));
     let server = Server::start(&folder, &[&config]);
-    assert!(server.get("/search?limit=200").body.contains("mine/read"));
+    assert!(server.get("/search?limit=200").text().contains("mine/read"));
 }
 
 #[test]
 fn the_banner_counts_built_in_operations_separately() {
     let folder = Folder::new();
     let shop = shop(&folder);
+    let one = folder.file("one.contract.json", &contract(&["one/read"]));
+    let one = format!("--openapi={one}@http://127.0.0.1:9");
     for (flags, count) in [
         (
             &[&*shop][..],
             "serves 2 operations and 8 built-in operations at ",
         ),
         (&[&*shop, "--builtin=none"], "serves 2 operations at "),
+        (&[&*one, "--builtin=none"], "serves 1 operation at "),
     ] {
         let server = Server::start(&folder, flags);
         let banner = server.lines().join("\n");

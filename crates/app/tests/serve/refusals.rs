@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 use std::process::{Command, Output};
 
-use crate::{Folder, run, stderr};
+use panpan_testkit::{Folder, run, stderr};
 
 /// Creates a certificate for localhost and its key.
 pub(crate) fn certificate(folder: &Folder, name: &str) -> (String, String) {
@@ -110,7 +110,7 @@ fn a_data_folder_that_cannot_be_created_is_reported_with_a_hint() {
     let output = folder.run(&["serve"]);
     assert!(stderr(&output).contains("hint: set PANPAN_DATA"));
     let mut without_folder = folder.panpan(&["serve", "--listen", "127.0.0.1:0"]);
-    let output = run(without_folder.env_remove("PANPAN_DATA"));
+    let output = run(without_folder.env_remove("PANPAN_DATA"), b"");
     check_output(&output, "no data folder");
 }
 

@@ -1,7 +1,6 @@
 //! Flags override variables, and variables override the file.
 
-use crate::Folder;
-use crate::server::Server;
+use panpan_testkit::{Folder, Server};
 
 #[test]
 fn flags_override_variables_and_variables_override_the_file() {

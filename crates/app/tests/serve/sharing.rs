@@ -1,7 +1,6 @@
 //! Processes that share a store see each other's outcomes and tokens.
 
-use crate::Folder;
-use crate::server::Server;
+use panpan_testkit::{Folder, Server};
 
 const ECHO: &str = r#"{"operation": "demo/echo", "input": {}}"#;
 

@@ -3,11 +3,9 @@
 use std::fs;
 
 use panpan_faulty::{Endpoint, Service};
+use panpan_testkit::{Folder, Server, program, until};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
-
-use crate::server::Server;
-use crate::{Folder, until};
 
 /// A service that fails in many ways, with its description in a folder.
 struct Faulty {
@@ -44,7 +42,7 @@ impl Faulty {
 
 fn call(server: &Server, headers: &str, operation: &str, input: Value) -> Value {
     let body = json!({"operation": operation, "input": input}).to_string();
-    serde_json::from_str(&server.call(headers, &body).body).unwrap()
+    serde_json::from_str(&server.call(headers, &body).text()).unwrap()
 }
 
 #[test]
@@ -196,7 +194,7 @@ fn call_settings_of_a_source_are_applied() {
     assert_eq!(other["code"], "HTTP_404");
     let line = "panpan_circuit_open{circuit=\"operation\",upstream=\"faulty\",\
                 operation=\"faulty/server-error-read\",state=\"open\"} 1";
-    let metrics = server.get("/metrics").body;
+    let metrics = server.get("/metrics").text();
     assert!(metrics.contains(line), "{metrics}");
     let listed = call(&server, &bearer, "calls/circuits", json!({}));
     let listed = listed["output"]["circuits"].as_array().unwrap();
@@ -209,7 +207,7 @@ fn call_settings_of_a_source_are_applied() {
 #[test]
 fn settings_for_unknown_tools_of_an_mcp_server_are_reported() {
     let folder = Folder::new();
-    let program = env!("CARGO_BIN_EXE_panpan");
+    let program = program();
     let config = format!(
         "store = \"memory:\"\n[[mcp_servers]]\nnamespace = \"inner\"\n\
          command = [\"{program}\", \"mcp\", \"--config\", \"inner.toml\", \"--store\", \"memory:\"]\n\
@@ -226,7 +224,7 @@ fn settings_for_unknown_tools_of_an_mcp_server_are_reported() {
         messages.contains("does not have: inner/missing"),
         "{messages}"
     );
-    let found = server.get("/search?query=wait&limit=20").body;
+    let found = server.get("/search?query=wait&limit=20").text();
     let found: Value = serde_json::from_str(&found).unwrap();
     let names = found["operations"].as_array().unwrap().iter();
     let mut names = names.filter_map(|it| it["name"].as_str());
@@ -283,15 +281,12 @@ fn an_invalid_source_is_reported() {
 #[test]
 fn failures_of_mcp_tools_are_passed_on_unchanged() {
     let folder = Folder::new();
-    let inner = format!(
-        "--mcp-stdio=inner='{}' mcp --store memory:",
-        env!("CARGO_BIN_EXE_panpan")
-    );
+    let inner = format!("--mcp-stdio=inner='{}' mcp --store memory:", program());
     let server = Server::start(&folder, &[&inner, "--demo"]);
     server.wait_for_line("stop with Ctrl-C");
     let messages = server.lines().join("\n");
     assert!(messages.contains("inner: "), "{messages}");
-    let found = server.get("/search?query=divide&limit=5").body;
+    let found = server.get("/search?query=divide&limit=5").text();
     let found: Value = serde_json::from_str(&found).unwrap();
     let names = found["operations"].as_array().unwrap().iter();
     let mut names = names.filter_map(|it| it["name"].as_str());
@@ -311,7 +306,7 @@ fn failures_of_mcp_tools_are_passed_on_unchanged() {
 #[test]
 fn a_second_mcp_server_with_the_same_tool_names_is_not_served() {
     let folder = Folder::new();
-    let program = env!("CARGO_BIN_EXE_panpan");
+    let program = program();
     let server = |namespace: &str, names: &str| {
         format!(
             "[[mcp_servers]]\nnamespace = \"{namespace}\"\nnames = \"{names}\"\n\
@@ -326,7 +321,7 @@ fn a_second_mcp_server_with_the_same_tool_names_is_not_served() {
         let messages = server.lines().join("\n");
         let has_advice = messages.contains("names = \"prefixed\"");
         assert_eq!(!has_advice, is_served, "{messages}");
-        let found = server.get("/search?query=divide&limit=5").body;
+        let found = server.get("/search?query=divide&limit=5").text();
         assert!(found.contains("one/"), "{found}");
         assert_eq!(found.contains("two/"), is_served, "{found}");
     }
@@ -335,10 +330,7 @@ fn a_second_mcp_server_with_the_same_tool_names_is_not_served() {
 #[test]
 fn a_second_mcp_server_with_the_same_namespace_is_not_served() {
     let folder = Folder::new();
-    let inner = format!(
-        "--mcp-stdio=inner='{}' mcp --store memory:",
-        env!("CARGO_BIN_EXE_panpan")
-    );
+    let inner = format!("--mcp-stdio=inner='{}' mcp --store memory:", program());
     let server = Server::start(&folder, &[&inner, &inner]);
     server.wait_for_line("stop with Ctrl-C");
     let messages = server.lines().join("\n");
@@ -346,7 +338,7 @@ fn a_second_mcp_server_with_the_same_namespace_is_not_served() {
         messages.contains("cannot serve the tools of MCP server inner"),
         "{messages}"
     );
-    let found = server.get("/search?query=divide&limit=5").body;
+    let found = server.get("/search?query=divide&limit=5").text();
     assert!(found.contains("inner/"), "{found}");
 }
 
@@ -356,6 +348,11 @@ fn an_unavailable_mcp_server_does_not_delay_the_start() {
     let server = Server::start(&folder, &["--mcp-stdio=gone=no-such-program"]);
     server.wait_for_line("gone: MCP server unavailable");
     assert_eq!(server.get("/readyz").status, 200);
+    let lines = server.lines().into_iter();
+    let before_banner: Vec<String> = lines
+        .take_while(|line| !line.contains(" serves "))
+        .collect();
+    assert_eq!(before_banner.len(), 1, "{before_banner:?}");
 }
 
 #[test]
@@ -363,7 +360,7 @@ fn all_operations_of_a_source_require_its_scopes() {
     let folder = Folder::new();
     let faulty = Faulty::in_folder(&folder);
     let url = faulty.service.url(Endpoint::Plain);
-    let program = env!("CARGO_BIN_EXE_panpan");
+    let program = program();
     let config = format!(
         "store = \"sqlite:panpan.db\"\n\
          [[openapi]]\nfile = \"faulty.json\"\nurl = \"{url}\"\nscopes = [\"faulty:call\"]\n\
@@ -409,7 +406,7 @@ fn all_operations_of_a_source_require_its_scopes() {
             let answer = call(&server, &headers, operation, input);
             assert_eq!(answer["code"], code, "{operation}: {answer}");
         }
-        assert!(!server.get("/search?limit=200").body.contains(operation));
+        assert!(!server.get("/search?limit=200").text().contains(operation));
     }
 }
 
@@ -447,7 +444,7 @@ fn serve_and_mcp_report_an_invalid_source_with_a_hint() {
     ] {
         for (command, error) in [("serve", "cannot serve: "), ("mcp", "cannot serve MCP: ")] {
             let output = folder.run(&[&[command], flags].concat());
-            let messages = crate::stderr(&output);
+            let messages = panpan_testkit::stderr(&output);
             assert_eq!(output.status.code(), Some(2), "{command}: {messages}");
             for part in [error, message, hint] {
                 assert!(
@@ -484,7 +481,7 @@ fn a_configured_header_is_not_part_of_the_input() {
             !in_schema,
             "{answer}"
         );
-        let schema = server.get("/schema?name=faulty/echo").body;
+        let schema = server.get("/schema?name=faulty/echo").text();
         let schema: Value = serde_json::from_str(&schema).unwrap();
         let input = schema["input_schema"].to_string();
         assert_eq!(input.contains("Tenant"), in_schema, "{input}");
@@ -494,14 +491,14 @@ fn a_configured_header_is_not_part_of_the_input() {
 #[test]
 fn a_panpan_that_starts_itself_stops_at_a_depth_limit() {
     let folder = Folder::new();
-    let program = env!("CARGO_BIN_EXE_panpan");
+    let program = program();
     let config = format!(
         "demo = true\n[[mcp_servers]]\nnamespace = \"me\"\ncommand = ['{program}', \"mcp\", \"--store\", \"memory:\"]\n"
     );
     fs::write(folder.0.join("panpan.toml"), config).unwrap();
     let server = Server::start(&folder, &[]);
     // Each panpan is available before the one behind it.
-    let finds = |name| server.get("/search?limit=200").body.contains(name);
+    let finds = |name| server.get("/search?limit=200").text().contains(name);
     until("the fourth panpan", || finds("me/me__me__me__demo__echo"));
     assert!(!finds("me/me__me__me__me__"));
     // Only the innermost panpan reports the reason.

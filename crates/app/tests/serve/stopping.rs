@@ -3,9 +3,8 @@
 use std::process::Stdio;
 use std::thread;
 
-use crate::http::{self, Response};
-use crate::server::Server;
-use crate::{Folder, until};
+use panpan_testkit::http::{self, Response};
+use panpan_testkit::{Folder, Server, until};
 
 fn wait_call(ms: u64, key: &str) -> String {
     format!(r#"{{"operation": "demo/wait", "input": {{"ms": {ms}}}, "idempotency_key": "{key}"}}"#)

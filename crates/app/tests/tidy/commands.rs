@@ -1,7 +1,6 @@
 //! A command or option of `panpan` that a page, a document or a message names in backticks exists.
 
 use std::collections::BTreeMap;
-use std::process::Command;
 
 use crate::repository::{Kind, Repository};
 
@@ -75,11 +74,10 @@ impl Program {
 }
 
 fn help(arguments: &[&str]) -> String {
-    let output = Command::new(env!("CARGO_BIN_EXE_panpan"))
-        .args(arguments)
-        .output()
-        .expect("the program starts");
-    String::from_utf8(output.stdout).expect("help is UTF-8")
+    panpan_testkit::stdout(&panpan_testkit::run(
+        &mut panpan_testkit::panpan(arguments),
+        b"",
+    ))
 }
 
 /// The parts of a text between single backticks.

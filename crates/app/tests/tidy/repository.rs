@@ -94,6 +94,7 @@ pub(crate) fn kind_of(path: &str) -> Kind {
         "/tests.rs",
         "/testing.rs",
         "/testing/",
+        "/testkit/",
         "/examples/",
     ];
     if path.ends_with(".md") {

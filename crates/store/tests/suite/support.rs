@@ -34,7 +34,7 @@ pub(crate) struct Fixture {
 impl Fixture {
     pub(crate) fn new(open: Open) -> Self {
         let (clock, folder) = (ManualClock::new(), Arc::new(Folder::new()));
-        let store = open(&folder.file("store.db"), clock.clone());
+        let store = open(&folder.path("store.db"), clock.clone());
         Self {
             store,
             clock,
@@ -52,7 +52,7 @@ impl Fixture {
     }
 
     pub(crate) fn file(&self) -> PathBuf {
-        self.folder.file("store.db")
+        self.folder.path("store.db")
     }
 
     pub(crate) fn now(&self) -> Timestamp {

@@ -1,65 +1,36 @@
-//! A server on its own port with test operations, and a minimal HTTP client.
+//! A server with test operations that checks its responses against its own OpenAPI document.
 
-#![allow(
-    dead_code,
-    unused_imports,
-    reason = "each test uses only some of the helpers"
-)]
+#![allow(dead_code, reason = "each test uses only some of the helpers")]
 
-mod client;
-pub(crate) mod documented;
 pub(crate) mod library;
 pub(crate) mod operations;
-mod socket;
 
-use std::net::SocketAddr;
+use std::ops::Deref;
 use std::sync::Arc;
-use std::time::Duration;
 
 use panpan_runtime::system::SystemClock;
 use panpan_runtime::{Dispatcher, Ports};
 use panpan_store::MemoryStore;
-use panpan_surfaces::http::{HttpSettings, router};
-use panpan_surfaces::identity::{NewToken, Tokens};
-use panpan_surfaces::limits::Limits;
-use panpan_surfaces::{Anonymous, CancellationToken, Gateway, listen};
-use tokio::task::JoinHandle;
+use panpan_surfaces::identity::NewToken;
+use panpan_testkit::{Answered, Documented, Served, Socket};
+use tokio::net::TcpStream;
 
-pub(crate) use client::{Response, exchange, request};
-use documented::{Answered, Documented};
 pub(crate) use operations::Probe;
-pub(crate) use socket::Socket;
-
-/// The timeout of every wait in a test.
-pub(crate) const TIMEOUT: Duration = Duration::from_secs(20);
+pub(crate) use panpan_testkit::http::Response;
+pub(crate) use panpan_testkit::{ServeSettings as Settings, TIMEOUT};
 
 /// A running server.
 pub(crate) struct Server {
-    pub(crate) address: SocketAddr,
-    pub(crate) gateway: Gateway,
-    pub(crate) tokens: Tokens,
+    pub(crate) served: Served,
     pub(crate) probe: Probe,
-    pub(crate) stopping: CancellationToken,
-    pub(crate) served: JoinHandle<usize>,
     documented: Documented,
 }
 
-/// The settings of a test server.
-pub(crate) struct Settings {
-    pub(crate) anonymous: Anonymous,
-    pub(crate) limits: Limits,
-    pub(crate) http: HttpSettings,
-    pub(crate) drain: Duration,
-}
+impl Deref for Server {
+    type Target = Served;
 
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            anonymous: Anonymous::Served,
-            limits: Limits::default(),
-            http: HttpSettings::default(),
-            drain: Duration::from_secs(10),
-        }
+    fn deref(&self) -> &Served {
+        &self.served
     }
 }
 
@@ -69,38 +40,23 @@ impl Server {
     }
 
     pub(crate) async fn with(settings: Settings) -> Self {
-        let clock = Arc::new(SystemClock);
-        let store = Arc::new(MemoryStore::new(clock.clone()));
+        let store = Arc::new(MemoryStore::new(Arc::new(SystemClock)));
         let probe = Probe::default();
         let registry = operations::registry(&probe);
         let dispatcher = Dispatcher::new(registry, Ports::system(store.clone()));
-        let tokens = Tokens::new(store, clock);
-        let gateway = Gateway::new(
-            dispatcher,
-            tokens.clone(),
-            settings.anonymous,
-            settings.limits,
-        );
-        let stopping = CancellationToken::new();
-        let router = router(gateway.clone(), settings.http, stopping.clone());
-        let listener = listen::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let served = tokio::spawn({
-            let (gateway, stopping) = (gateway.clone(), stopping.clone());
-            async move {
-                listen::serve(listener, None, router, &gateway, stopping, settings.drain).await
-            }
-        });
-        let documented = documented(address, &tokens).await;
+        let served = Served::start(dispatcher, store, settings).await;
         Self {
-            address,
-            gateway,
-            tokens,
-            probe,
-            stopping,
+            documented: documented(&served).await,
             served,
-            documented,
+            probe,
         }
+    }
+
+    /// Opens a WebSocket, or returns the status of the refusal.
+    pub(crate) async fn socket(&self, token: Option<&str>) -> Result<Socket, u16> {
+        let stream = TcpStream::connect(self.address).await.unwrap();
+        let bearer = token.map(|token| format!("Bearer {token}"));
+        Socket::open(stream, bearer.as_deref()).await
     }
 
     /// Checks a response against the server's OpenAPI document.
@@ -143,7 +99,7 @@ impl Server {
     /// Sends a POST with a JSON body.
     pub(crate) async fn post(&self, path: &str, headers: &[(&str, &str)], body: &str) -> Response {
         let headers = [&[("content-type", "application/json")], headers].concat();
-        let response = request(self.address, "POST", path, &headers, body.as_bytes()).await;
+        let response = self.request("POST", path, &headers, body.as_bytes()).await;
         let has_default_dialect =
             |(name, value): &(&str, &str)| *name != "accept" || !value.contains("dialect");
         if headers.iter().all(has_default_dialect) {
@@ -154,14 +110,14 @@ impl Server {
 
     /// Sends a GET.
     pub(crate) async fn get(&self, path: &str, headers: &[(&str, &str)]) -> Response {
-        let response = request(self.address, "GET", path, headers, b"").await;
+        let response = self.request("GET", path, headers, b"").await;
         self.check("GET", path, &response);
         response
     }
 }
 
 /// The OpenAPI document for a caller that may call everything.
-async fn documented(address: SocketAddr, tokens: &Tokens) -> Documented {
+async fn documented(served: &Served) -> Documented {
     let resources = [("file".to_owned(), ["read".to_owned()].into())];
     let new = NewToken {
         principal: "documents-reader".to_owned(),
@@ -169,10 +125,10 @@ async fn documented(address: SocketAddr, tokens: &Tokens) -> Documented {
         resources: resources.into(),
         expires_at: None,
     };
-    let (token, _) = tokens.create(new).await.unwrap();
+    let (token, _) = served.tokens.create(new).await.unwrap();
     let bearer = format!("Bearer {}", token.expose());
     let headers = [("authorization", bearer.as_str()), ("host", "localhost")];
-    let document = request(address, "GET", "/openapi.json", &headers, b"").await;
+    let document = served.request("GET", "/openapi.json", &headers, b"").await;
     assert_eq!(document.status, 200, "{}", document.text());
     Documented::read(&document.text())
 }

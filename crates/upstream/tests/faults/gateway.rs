@@ -17,10 +17,10 @@ use panpan_runtime::system::SystemClock;
 use panpan_runtime::{Credentials, Dispatcher, Ports, Registry};
 use panpan_store::MemoryStore;
 use panpan_surfaces::limits::Limits;
+use panpan_testkit::{Answered, Documented};
 use panpan_upstream::{ClientSettings, Service, Url};
 use serde_json::{Value, json};
 
-use crate::documented::{Answered, Documented};
 use crate::panpan_server::{self, PanpanServer};
 
 /// The timeout for rows whose service does not answer.
@@ -138,8 +138,8 @@ impl Gateway {
             method: "POST",
             path,
             status: response.status,
-            media_type: response.media_type.as_deref(),
-            body: response.body.as_bytes(),
+            media_type: response.header("content-type"),
+            body: &response.body,
         };
         assert!(self.documented.knows(&answered), "{path}");
         self.documented.contradiction(&answered)

@@ -5,8 +5,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed setup fails the test")]
 
-#[path = "../../../surfaces/tests/shared/documented.rs"]
-mod documented;
 mod gateway;
 #[path = "../support/panpan_server.rs"]
 mod panpan_server;

@@ -1,6 +1,10 @@
 //! Servers that send scripted bytes, and clients that may connect to them.
 
-#![allow(dead_code, reason = "each test binary uses a part of this")]
+#![allow(
+    dead_code,
+    unused_imports,
+    reason = "each test binary uses a part of this"
+)]
 
 use std::io;
 use std::net::IpAddr;
@@ -8,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use panpan_failure::Failure;
+pub(crate) use panpan_testkit::{Then, http_response as http, refusing_url, serve, server};
 use panpan_upstream::{
     Allowed, Client, ClientSettings, Lookup, LookupFuture, Method, Outgoing, Url,
 };
@@ -15,85 +20,14 @@ use rustls::ServerConfig;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
-
-/// What a server does after its response.
-#[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Then {
-    Closes,
-    Hangs,
-    Resets,
-}
-
-/// A server that sends one of these responses per connection; returns its URL, and a task that ends with the requests.
-pub(crate) async fn server(responses: Vec<(String, Then)>) -> (String, JoinHandle<Vec<String>>) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    let requests = tokio::spawn(async move {
-        let mut requests = Vec::new();
-        for (response, then) in responses {
-            let (mut stream, _) = listener.accept().await.unwrap();
-            requests.push(serve(&mut stream, response.as_bytes()).await);
-            end(stream, then).await;
-        }
-        requests
-    });
-    (url, requests)
-}
 
 /// A server that sends one response and closes the connection.
 pub(crate) async fn server_once(response: impl Into<String>) -> (String, JoinHandle<Vec<String>>) {
     server(vec![(response.into(), Then::Closes)]).await
-}
-
-async fn end(mut stream: TcpStream, then: Then) {
-    match then {
-        Then::Closes => {
-            let _ = stream.shutdown().await;
-        }
-        Then::Hangs => std::future::pending().await,
-        Then::Resets => stream.set_zero_linger().unwrap(),
-    }
-}
-
-/// Reads one request and sends the response.
-pub(crate) async fn serve(
-    stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
-    response: &[u8],
-) -> String {
-    let mut request = Vec::new();
-    while !is_complete(&request) {
-        if stream.read_buf(&mut request).await.unwrap() == 0 {
-            break;
-        }
-    }
-    stream.write_all(response).await.unwrap();
-    stream.flush().await.unwrap();
-    String::from_utf8(request).unwrap()
-}
-
-fn is_complete(request: &[u8]) -> bool {
-    let text = String::from_utf8_lossy(request);
-    let Some((head, body)) = text.split_once("\r\n\r\n") else {
-        return false;
-    };
-    let length = head.lines().find_map(|line| {
-        let (name, value) = line.split_once(": ")?;
-        let is_length = name.eq_ignore_ascii_case("content-length");
-        is_length.then(|| value.parse::<usize>().unwrap())
-    });
-    body.len() >= length.unwrap_or(0)
-}
-
-/// A response that closes the connection.
-pub(crate) fn http(status: &str, headers: &str, body: &str) -> String {
-    let length = body.len();
-    format!(
-        "HTTP/1.1 {status}\r\nconnection: close\r\n{headers}content-length: {length}\r\n\r\n{body}"
-    )
 }
 
 /// A TLS server with the certificate and key of a PEM that sends one response.

@@ -2,42 +2,27 @@
 
 #![allow(dead_code, reason = "each test binary uses a part of this")]
 
-use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use panpan_failure::Failure;
 use panpan_faulty::{ObservedFailure, Row};
 use panpan_runtime::retry::CircuitRule;
-use panpan_runtime::system::SystemClock;
 use panpan_runtime::{Credentials, Dispatcher};
 use panpan_store::MemoryStore;
-use panpan_surfaces::http::{HttpSettings, router};
-use panpan_surfaces::identity::Tokens;
+use panpan_surfaces::http::HttpSettings;
 use panpan_surfaces::limits::Limits;
 use panpan_surfaces::mcp::{ToolForm, tool_name};
-use panpan_surfaces::{Anonymous, CancellationToken, Gateway, listen};
+use panpan_testkit::http::Response;
+use panpan_testkit::{ServeSettings, Served};
 use panpan_upstream::header::HeaderMap;
 use panpan_upstream::{Allowed, Client, ClientSettings, Service, Url};
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
 
 /// The version of MCP that the client uses.
 const VERSION: &str = "2026-07-28";
 
 /// A running panpan and a client for it.
-pub(crate) struct PanpanServer {
-    address: SocketAddr,
-    client: reqwest::Client,
-}
-
-/// A raw response.
-#[derive(Debug)]
-pub(crate) struct Response {
-    pub(crate) status: u16,
-    pub(crate) media_type: Option<String>,
-    pub(crate) body: String,
-}
+pub(crate) struct PanpanServer(Served);
 
 impl PanpanServer {
     /// Serves the operations of a dispatcher.
@@ -46,16 +31,20 @@ impl PanpanServer {
         store: &Arc<MemoryStore>,
         limits: Limits,
     ) -> Self {
-        // Only the HTTP client of these tests needs a default provider.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        Self {
-            address: serve(dispatcher, store, limits).await,
-            client: reqwest::Client::builder().no_proxy().build().unwrap(),
-        }
+        let http = HttpSettings {
+            tools: ToolForm::Each,
+            ..HttpSettings::default()
+        };
+        let settings = ServeSettings {
+            limits,
+            http,
+            ..ServeSettings::default()
+        };
+        Self(Served::start(dispatcher.clone(), store.clone(), settings).await)
     }
 
     pub(crate) fn url(&self) -> Url {
-        Url::parse(&format!("http://{}", self.address)).unwrap()
+        Url::parse(&format!("http://{}", self.0.address)).unwrap()
     }
 
     /// Calls an operation by `/call`; returns the response body.
@@ -96,7 +85,7 @@ impl PanpanServer {
     }
 
     pub(crate) async fn post(&self, path: &str, headers: &[(&str, &str)], body: &Value) -> String {
-        self.post_raw(path, headers, body).await.body
+        self.post_raw(path, headers, body).await.text()
     }
 
     /// Sends a POST request; returns the response with its status and media type.
@@ -106,26 +95,15 @@ impl PanpanServer {
         headers: &[(&str, &str)],
         body: &Value,
     ) -> Response {
-        let url = format!("http://{}{path}", self.address);
-        let mut request = self.client.post(url).body(body.to_string());
-        request = request.header("content-type", "application/json");
-        for (name, value) in headers {
-            request = request.header(*name, *value);
-        }
-        let response = request.send().await.unwrap();
-        let media_type = response.headers().get("content-type");
-        let media_type = media_type.map(|it| it.to_str().unwrap().to_owned());
-        Response {
-            status: response.status().as_u16(),
-            media_type,
-            body: response.text().await.unwrap(),
-        }
+        let headers = [headers, &[("content-type", "application/json")]].concat();
+        let body = body.to_string();
+        self.0
+            .request("POST", path, &headers, body.as_bytes())
+            .await
     }
 
     pub(crate) async fn get(&self, path: &str) -> String {
-        let url = format!("http://{}{path}", self.address);
-        let response = self.client.get(url).send().await.unwrap();
-        response.text().await.unwrap()
+        self.0.request("GET", path, &[], b"").await.text()
     }
 }
 
@@ -151,23 +129,6 @@ pub(crate) fn service(
         passed: Vec::new(),
         circuit: CircuitRule::default(),
     }
-}
-
-async fn serve(dispatcher: &Dispatcher, store: &Arc<MemoryStore>, limits: Limits) -> SocketAddr {
-    let tokens = Tokens::new(store.clone(), Arc::new(SystemClock));
-    let gateway = Gateway::new(dispatcher.clone(), tokens, Anonymous::Served, limits);
-    let settings = HttpSettings {
-        tools: ToolForm::Each,
-        ..HttpSettings::default()
-    };
-    let stopping = CancellationToken::new();
-    let service = router(gateway.clone(), settings, stopping.clone());
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    tokio::spawn(async move {
-        listen::serve(listener, None, service, &gateway, stopping, Duration::ZERO).await
-    });
-    address
 }
 
 /// How the outcome that a caller got differs from its row in the fault table.

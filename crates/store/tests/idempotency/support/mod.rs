@@ -53,7 +53,7 @@ pub(crate) struct Fixture {
 impl Storage {
     pub(crate) fn new(open: Open) -> Self {
         let (clock, folder) = (ManualClock::new(), Folder::new());
-        let store = open(&folder.file("store.db"), clock.clone());
+        let store = open(&folder.path("store.db"), clock.clone());
         Self {
             store,
             clock,

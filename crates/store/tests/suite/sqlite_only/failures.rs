@@ -18,7 +18,7 @@ use crate::support::{
 /// A store with its concrete type, and a fixture around it.
 fn opened() -> (Arc<SqliteStore>, Fixture) {
     let (clock, folder) = (ManualClock::new(), Arc::new(Folder::new()));
-    let store = SqliteStore::open(folder.file("store.db"), clock.clone()).unwrap();
+    let store = SqliteStore::open(folder.path("store.db"), clock.clone()).unwrap();
     let store = Arc::new(store);
     let fixture = Fixture {
         store: store.clone(),
@@ -141,7 +141,7 @@ async fn the_writer_waits_for_a_short_lock() {
 /// Creates a file with many keys, damages the closed file, and opens it again. Also returns the good bytes.
 async fn damaged(damage: fn(&mut [u8])) -> (Fixture, Vec<u8>) {
     let (clock, folder) = (ManualClock::new(), Arc::new(Folder::new()));
-    let path = folder.file("store.db");
+    let path = folder.path("store.db");
     let filled = Fixture {
         store: sqlite(&path, clock.clone()),
         clock: clock.clone(),
@@ -189,7 +189,7 @@ async fn a_damaged_file_that_was_removed_is_created_again() {
     let claimed = fixture.store.claim(claim_request(1, 1)).await;
     assert_eq!(claimed, Err(StoreError::Damaged));
     for name in ["store.db", "store.db-wal", "store.db-shm"] {
-        let _ = fs::remove_file(fixture.folder.file(name));
+        let _ = fs::remove_file(fixture.folder.path(name));
     }
     assert_eq!(fixture.before(1).await, Before::Nothing);
 }
@@ -199,7 +199,7 @@ async fn a_damaged_file_that_was_removed_is_created_again() {
 async fn a_missing_file_is_not_created_again() {
     let fixture = Fixture::new(sqlite);
     fixture.finish(1, "1").await;
-    let away = fixture.folder.file("away.db");
+    let away = fixture.folder.path("away.db");
     let log = |file: &std::path::Path| file.with_extension("db-wal");
     fs::rename(fixture.file(), &away).unwrap();
     fs::rename(log(&fixture.file()), log(&away)).unwrap();
@@ -227,7 +227,7 @@ async fn a_replaced_file_is_noticed() {
     let path = other.file();
     drop(other.store);
     for name in ["store.db-wal", "store.db-shm"] {
-        fs::remove_file(fixture.folder.file(name)).unwrap();
+        fs::remove_file(fixture.folder.path(name)).unwrap();
     }
     fs::rename(path, fixture.file()).unwrap();
     assert!(matches!(fixture.claim(2, 1).await, Claimed::Replay(_)));
@@ -256,7 +256,7 @@ impl Clock for BrokenClock {
 async fn a_panic_does_not_end_the_writer() {
     let folder = Folder::new();
     let clock = Arc::new(BrokenClock(AtomicBool::new(false)));
-    let store = SqliteStore::open(folder.file("store.db"), clock.clone()).unwrap();
+    let store = SqliteStore::open(folder.path("store.db"), clock.clone()).unwrap();
     let Ok(Claimed::Held { lease, .. }) = store.claim(claim_request(1, 1)).await else {
         panic!("the key is not held");
     };

@@ -17,7 +17,7 @@ use crate::support::{
 #[tokio::test]
 async fn recordings_do_not_take_the_space_of_keys() {
     let folder = Folder::new();
-    let store = SqliteStore::open(folder.file("store.db"), ManualClock::new()).unwrap();
+    let store = SqliteStore::open(folder.path("store.db"), ManualClock::new()).unwrap();
     store.limit_growth(Some(60 * 4096)).await.unwrap();
     for call in 0..64 {
         let mut note = recording(call, START_MS, Some(codes::ERR_TIMEOUT));
@@ -101,9 +101,9 @@ async fn a_damaged_row_never_causes_a_panic() {
 #[test]
 fn a_store_whose_file_is_missing_can_be_dropped() {
     let folder = Folder::new();
-    let store = SqliteStore::open(folder.file("store.db"), ManualClock::new()).unwrap();
+    let store = SqliteStore::open(folder.path("store.db"), ManualClock::new()).unwrap();
     for name in ["store.db", "store.db-wal", "store.db-shm"] {
-        fs::remove_file(folder.file(name)).unwrap();
+        fs::remove_file(folder.path(name)).unwrap();
     }
     store.count(vec![count("a/b", None, 0, 1)]);
     store.note(recording(1, START_MS, None));

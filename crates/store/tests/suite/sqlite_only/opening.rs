@@ -77,8 +77,8 @@ async fn everything_survives_reopening_the_file() {
         fixture
     };
     drop(store);
-    let path = folder.file("store.db");
-    assert!(!folder.file("store.db-wal").exists(), "the log is left");
+    let path = folder.path("store.db");
+    assert!(!folder.path("store.db-wal").exists(), "the log is left");
     let store = sqlite(&path, clock.clone());
     let fixture = Fixture {
         store,
@@ -108,17 +108,17 @@ async fn the_log_of_a_killed_process_is_recovered() {
     fill(&fixture).await;
     // The state that a killed process leaves: the log is not checkpointed, and no process has it open.
     for name in ["store.db", "store.db-wal", "store.db-reserve"] {
-        let copy = fixture.folder.file(&name.replace("store", "copy"));
-        fs::copy(fixture.folder.file(name), copy).unwrap();
+        let copy = fixture.folder.path(&name.replace("store", "copy"));
+        fs::copy(fixture.folder.path(name), copy).unwrap();
     }
     assert!(
-        fs::metadata(fixture.folder.file("copy.db-wal"))
+        fs::metadata(fixture.folder.path("copy.db-wal"))
             .unwrap()
             .len()
             > 0
     );
     let copy = Fixture {
-        store: sqlite(&fixture.folder.file("copy.db"), fixture.clock.clone()),
+        store: sqlite(&fixture.folder.path("copy.db"), fixture.clock.clone()),
         ..fixture.clone()
     };
     check_filled(&copy).await;
@@ -127,7 +127,7 @@ async fn the_log_of_a_killed_process_is_recovered() {
 #[test]
 fn missing_folders_are_created() {
     let folder = Folder::new();
-    let path = folder.file("some/where/deep/store.db");
+    let path = folder.path("some/where/deep/store.db");
     drop(open(&path).unwrap());
     assert!(path.is_file());
 }
@@ -138,10 +138,10 @@ fn a_new_file_is_private() {
     use std::os::unix::fs::PermissionsExt;
     let folder = Folder::new();
     let mode = |name: &str| {
-        let permissions = fs::metadata(folder.file(name)).unwrap().permissions();
+        let permissions = fs::metadata(folder.path(name)).unwrap().permissions();
         permissions.mode() & 0o777
     };
-    let store = open(&folder.file("store.db")).unwrap();
+    let store = open(&folder.path("store.db")).unwrap();
     assert_eq!(mode("store.db"), 0o600);
     assert_eq!(mode("store.db-wal"), 0o600);
     // The writer thread creates the reserve file, and has ended after the drop.
@@ -152,7 +152,7 @@ fn a_new_file_is_private() {
 #[test]
 fn an_empty_file_is_initialised() {
     let folder = Folder::new();
-    let path = folder.file("store.db");
+    let path = folder.path("store.db");
     fs::write(&path, "").unwrap();
     drop(open(&path).unwrap());
     drop(open(&path).unwrap());
@@ -161,7 +161,7 @@ fn an_empty_file_is_initialised() {
 #[test]
 fn a_folder_is_refused() {
     let folder = Folder::new();
-    let path = folder.file("a-folder");
+    let path = folder.path("a-folder");
     fs::create_dir(&path).unwrap();
     check(
         &path,
@@ -173,8 +173,8 @@ fn a_folder_is_refused() {
 #[test]
 fn a_folder_that_cannot_be_created_is_refused() {
     let folder = Folder::new();
-    fs::write(folder.file("a-file"), "").unwrap();
-    let path = folder.file("a-file/store.db");
+    fs::write(folder.path("a-file"), "").unwrap();
+    let path = folder.path("a-file/store.db");
     check(
         &path,
         |error| matches!(error, OpenError::Folder { .. }),
@@ -197,7 +197,7 @@ fn a_path_that_is_not_writable_is_refused() {
 #[test]
 fn a_file_that_is_not_a_database_is_refused_and_unchanged() {
     let folder = Folder::new();
-    let path = folder.file("text.txt");
+    let path = folder.path("text.txt");
     let text = "Dear Ada, ".repeat(1000);
     fs::write(&path, &text).unwrap();
     check(
@@ -211,7 +211,7 @@ fn a_file_that_is_not_a_database_is_refused_and_unchanged() {
 #[test]
 fn the_database_of_another_program_is_refused_and_unchanged() {
     let folder = Folder::new();
-    let path = folder.file("theirs.db");
+    let path = folder.path("theirs.db");
     let theirs = Connection::open(&path).unwrap();
     theirs.execute_batch("CREATE TABLE a (b)").unwrap();
     drop(theirs);
@@ -227,7 +227,7 @@ fn the_database_of_another_program_is_refused_and_unchanged() {
 #[test]
 fn a_newer_version_is_refused() {
     let folder = Folder::new();
-    let path = folder.file("store.db");
+    let path = folder.path("store.db");
     drop(open(&path).unwrap());
     let file = Connection::open(&path).unwrap();
     file.pragma_update(None, "user_version", 1000).unwrap();
@@ -239,7 +239,7 @@ fn a_newer_version_is_refused() {
 #[test]
 fn a_file_locked_by_another_process_is_refused() {
     let folder = Folder::new();
-    let path = folder.file("store.db");
+    let path = folder.path("store.db");
     let other = Connection::open(&path).unwrap();
     other.execute_batch("BEGIN EXCLUSIVE").unwrap();
     check(
@@ -254,7 +254,7 @@ fn a_file_locked_by_another_process_is_refused() {
 #[test]
 fn a_damaged_file_is_refused() {
     let folder = Folder::new();
-    let path = folder.file("store.db");
+    let path = folder.path("store.db");
     drop(open(&path).unwrap());
     let mut bytes = fs::read(&path).unwrap();
     // The first page after the file header contains the schema.

@@ -45,7 +45,7 @@ fn several_stores_can_create_one_file_at_the_same_time() {
         thread::scope(|threads| {
             for _ in 0..6 {
                 threads
-                    .spawn(|| SqliteStore::open(folder.file("store.db"), clock.clone()).unwrap());
+                    .spawn(|| SqliteStore::open(folder.path("store.db"), clock.clone()).unwrap());
             }
         });
     }
@@ -84,7 +84,7 @@ async fn child_process() {
 fn child(folder: &Folder) -> Child {
     Command::new(std::env::current_exe().unwrap())
         .args(["--exact", CHILD_TEST, "--nocapture", "--test-threads=1"])
-        .env(CHILD, folder.file("store.db"))
+        .env(CHILD, folder.path("store.db"))
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
@@ -125,7 +125,7 @@ async fn only_one_of_many_processes_gets_a_key_and_no_outcome_is_lost() {
     });
     let clock = ManualClock::new();
     let fixture = Fixture {
-        store: sqlite(&folder.file("store.db"), clock.clone()),
+        store: sqlite(&folder.path("store.db"), clock.clone()),
         clock,
         folder,
     };

@@ -21,7 +21,7 @@ fn small() -> (Arc<SqliteStore>, Fixture) {
         size_bytes: SMALLEST_SIZE_BYTES,
         ..SqliteOptions::default()
     };
-    let path = folder.file("store.db");
+    let path = folder.path("store.db");
     let store = SqliteStore::open_with(path, clock.clone(), options).unwrap();
     let store = Arc::new(store);
     let fixture = Fixture {
@@ -179,7 +179,7 @@ async fn recordings_are_deleted_to_make_space_for_outcomes() {
 async fn the_reserve_file_is_released_when_full_and_restored_later() {
     let (store, fixture) = small();
     let (lease, _) = fixture.hold(1).await;
-    let reserve = || fs::metadata(fixture.folder.file("store.db-reserve")).map(|it| it.len());
+    let reserve = || fs::metadata(fixture.folder.path("store.db-reserve")).map(|it| it.len());
     assert_eq!(reserve().unwrap(), RESERVE_BYTES);
     store.limit_growth(Some(0)).await.unwrap();
     let large = "x".repeat(usize::try_from(RESERVE_BYTES).unwrap() / 2);

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 /// The OpenAPI document of a server.
 #[derive(Debug)]
-pub(crate) struct Documented {
+pub struct Documented {
     document: Value,
     /// Its schemas, with references to `#/$defs`.
     definitions: Value,
@@ -12,17 +12,22 @@ pub(crate) struct Documented {
 
 /// A response to a request for a path.
 #[derive(Debug)]
-pub(crate) struct Answered<'a> {
-    pub(crate) method: &'a str,
-    pub(crate) path: &'a str,
-    pub(crate) status: u16,
-    pub(crate) media_type: Option<&'a str>,
-    pub(crate) body: &'a [u8],
+pub struct Answered<'a> {
+    /// The method of the request.
+    pub method: &'a str,
+    /// Its path.
+    pub path: &'a str,
+    /// The status of the response.
+    pub status: u16,
+    /// Its content type.
+    pub media_type: Option<&'a str>,
+    /// Its body.
+    pub body: &'a [u8],
 }
 
 impl Documented {
     /// Parses the document.
-    pub(crate) fn read(text: &str) -> Self {
+    pub fn read(text: &str) -> Self {
         let document: Value = serde_json::from_str(text).unwrap();
         assert!(document["paths"].is_object(), "{document}");
         let definitions = moved(&document["components"]["schemas"]);
@@ -34,7 +39,7 @@ impl Documented {
 
     /// How a response contradicts the document; `None` if it does not, or if the document lacks the path or
     /// method.
-    pub(crate) fn contradiction(&self, answered: &Answered<'_>) -> Option<String> {
+    pub fn contradiction(&self, answered: &Answered<'_>) -> Option<String> {
         let responses = self.responses(answered)?;
         self.compared(responses, answered).err().map(|problem| {
             let Answered {
@@ -50,7 +55,7 @@ impl Documented {
     }
 
     /// Whether the document has the path and method of a response.
-    pub(crate) fn knows(&self, answered: &Answered<'_>) -> bool {
+    pub fn knows(&self, answered: &Answered<'_>) -> bool {
         self.responses(answered).is_some()
     }
 
