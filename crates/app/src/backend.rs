@@ -11,10 +11,12 @@ use panpan_redact::Redactor;
 use panpan_runtime::system::SystemClock;
 use panpan_runtime::{Builder, Dispatcher, Ports, Registration, Registry, Settings};
 use panpan_surfaces::identity::Tokens;
+use panpan_surfaces::limits::Limits;
+use panpan_surfaces::{Anonymous, Gateway};
 use panpan_upstream::mcp::{McpError, McpOperations, McpUpstream};
 
 use crate::config::Config;
-use crate::log::warn;
+use crate::log::{amount, warn};
 use crate::sources::{LoadError, Loaded, SourceCalls, Sources};
 use crate::store::{Store, StoreAddress};
 
@@ -151,29 +153,29 @@ impl Backend {
 
     /// Asks MCP servers for their tools and serves them. A server that does not answer keeps its tools.
     pub(crate) async fn refresh_tools(&self, set: ServerSet) -> anyhow::Result<()> {
-        let selected: Vec<bool> = match set {
-            ServerSet::All => self.servers.iter().map(|_| true).collect(),
-            ServerSet::Missing => {
-                let sources = self.sources();
-                let servers = sources.servers.iter();
-                servers.map(|it| it.operations.is_none()).collect()
-            }
-        };
-        let selected = self.servers.iter().zip(selected).enumerate();
-        let selected = selected.filter(|(_, (_, is_selected))| *is_selected);
-        let fetched = selected.map(async |(index, (server, _))| (index, fetch_tools(server).await));
+        let is_missing = |index: &usize| self.sources().servers[*index].operations.is_none();
+        let all = 0..self.servers.len();
+        let selected = all.filter(|index| set == ServerSet::All || is_missing(index));
+        let fetched = selected.map(async |index| (index, fetch_tools(&self.servers[index]).await));
         let mut any_fetched = false;
         let fetched = join_all(fetched).await;
         let mut sources = self.sources();
         for (index, tools) in fetched {
+            let namespace = self.servers[index].namespace();
             match tools {
                 Ok(operations) => {
-                    self.accept_tools(&mut sources, index, operations);
                     any_fetched = true;
+                    if let Err(reason) = self.accept_tools(&mut sources, index, operations) {
+                        warn(&format!(
+                            "cannot serve the tools of MCP server {namespace}: {reason}"
+                        ));
+                    }
                 }
-                Err(unavailable) => {
-                    sources.servers[index].cannot_start = unavailable.cannot_start;
-                    let (namespace, reason) = (self.servers[index].namespace(), unavailable.reason);
+                Err(Unavailable {
+                    reason,
+                    cannot_start,
+                }) => {
+                    sources.servers[index].cannot_start = cannot_start;
                     warn(&format!("MCP server {namespace} is unavailable: {reason}"));
                 }
             }
@@ -196,25 +198,20 @@ impl Backend {
         sources: &mut SourceOperations,
         index: usize,
         operations: McpOperations,
-    ) {
+    ) -> Result<(), String> {
         let operations = self.with_call_settings(index, operations);
         if let Some((tool, other)) = self.name_conflict(sources, index, &operations) {
-            let namespace = self.servers[index].namespace();
-            warn(&format!(
-                "cannot serve the tools of MCP server {namespace}: {other} also has a tool {tool}; set names = \"prefixed\" in the table of one of them"
+            return Err(format!(
+                "{other} also has a tool {tool}; set names = \"prefixed\" in the table of one of them"
             ));
-            return;
         }
         let before = sources.servers[index].operations.replace(operations);
         if let Err(error) = sources.registry(&self.store) {
             sources.servers[index].operations = before;
-            let namespace = self.servers[index].namespace();
-            warn(&format!(
-                "cannot serve the tools of MCP server {namespace}: {error:#}"
-            ));
-            return;
+            return Err(format!("{error:#}"));
         }
         sources.servers[index].cannot_start = false;
+        Ok(())
     }
 
     /// A tool whose name another server also uses without a prefix, and that server.
@@ -236,11 +233,10 @@ impl Backend {
 
     /// Applies the call settings of a server to its operations.
     fn with_call_settings(&self, index: usize, mut operations: McpOperations) -> McpOperations {
-        let Some(calls) = self.calls.get(index) else {
-            return operations;
-        };
+        let calls = &self.calls[index];
         let registrations = operations.registrations.into_iter();
-        operations.registrations = registrations.map(|it| calls.applied_to(it)).collect();
+        let registrations = registrations.map(|it| it.with(|spec| calls.apply(spec)));
+        operations.registrations = registrations.collect();
         let unmatched = calls.unmatched(operations.registrations.iter().map(|it| it.name()));
         if !unmatched.is_empty() {
             let (namespace, unmatched) = (self.servers[index].namespace(), unmatched.join(", "));
@@ -283,7 +279,7 @@ impl Backend {
 
     /// Whether the demo operations are served.
     pub(crate) fn has_demo(&self) -> bool {
-        self.sources().described.built_in.has_demo()
+        self.sources().described.built_in.demo
     }
 
     /// How many operations are served.
@@ -302,16 +298,17 @@ impl Backend {
         let mut lines = sources.described.lines.clone();
         let warnings = sources.described.warnings.len();
         if warnings > 0 {
+            let warnings = amount(warnings, "warning", "warnings");
             lines.push(format!(
-                "{warnings} warnings about the descriptions; `panpan import openapi FILE` shows them"
+                "{warnings} about the descriptions; `panpan import openapi FILE` shows them"
             ));
         }
         for (server, tools) in self.servers.iter().zip(&sources.servers) {
             let namespace = server.namespace();
             lines.push(match &tools.operations {
                 Some(it) => {
-                    let count = it.registrations.len();
-                    format!("{namespace}: {count} operations of an MCP server")
+                    let operations = amount(it.registrations.len(), "operation", "operations");
+                    format!("{namespace}: {operations} of an MCP server")
                 }
                 None => format!("{namespace}: MCP server unavailable; panpan keeps trying"),
             });
@@ -331,6 +328,13 @@ impl Backend {
     /// The tokens in the store.
     pub(crate) fn tokens(&self) -> Tokens {
         Tokens::new(self.store.documents.clone(), Arc::new(SystemClock))
+    }
+
+    /// The gateway to the dispatcher, with the resources and prompts of the MCP servers. Needs a tokio runtime.
+    pub(crate) fn gateway(&self, anonymous: Anonymous, limits: Limits) -> Gateway {
+        let gateway = Gateway::new(self.dispatcher.clone(), self.tokens(), anonymous, limits);
+        crate::library::attach(&gateway, &self.servers);
+        gateway
     }
 
     /// Does some work while the store is maintained, then waits for keyed calls that still run, at most for the
@@ -369,7 +373,7 @@ impl SourceOperations {
     fn registry(&self, store: &Store) -> anyhow::Result<Registry> {
         let mut others = self.not_described(store);
         self.described.apply_overlays(&mut others);
-        let described = self.described.registrations().iter().cloned();
+        let described = self.described.registrations.iter().cloned();
         let all = others.into_iter().chain(described);
         let all = all.fold(Registry::builder(), Builder::add);
         all.build().context("operations conflict")
@@ -402,8 +406,8 @@ async fn fetch_tools(server: &McpUpstream) -> Result<McpOperations, Unavailable>
     match tokio::time::timeout(TOOLS_TIMEOUT, server.operations()).await {
         Ok(Ok(operations)) => Ok(operations),
         Ok(Err(error)) => Err(Unavailable {
-            reason: with_causes(&error),
             cannot_start: matches!(error, McpError::Start { .. }),
+            reason: with_causes(error),
         }),
         Err(_) => Err(Unavailable {
             reason: format!("no answer within {} s", TOOLS_TIMEOUT.as_secs()),
@@ -413,13 +417,8 @@ async fn fetch_tools(server: &McpUpstream) -> Result<McpOperations, Unavailable>
 }
 
 /// An error and its causes, in one redacted line.
-fn with_causes(error: &McpError) -> String {
-    let mut message = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(source) = cause {
-        message.push_str(&format!(": {source}"));
-        cause = source.source();
-    }
+fn with_causes(error: McpError) -> String {
+    let message = format!("{:#}", anyhow::Error::new(error));
     Redactor::new().text(&message).into_owned()
 }
 

@@ -48,7 +48,7 @@ impl BuiltInSettings {
 pub(crate) struct BuiltIns {
     /// All when unset.
     namespaces: Option<Vec<String>>,
-    demo: bool,
+    pub(crate) demo: bool,
     /// Whether the namespaces are MCP tools; the demo operations always are.
     are_tools: bool,
 }
@@ -60,11 +60,6 @@ impl Default for BuiltIns {
 }
 
 impl BuiltIns {
-    /// Whether the demo operations are served.
-    pub(crate) fn has_demo(&self) -> bool {
-        self.demo
-    }
-
     /// The operations.
     pub(crate) fn registrations(&self, outcomes: &Arc<dyn Outcomes>) -> Vec<Registration> {
         let mut builder = Registry::builder();

@@ -34,18 +34,13 @@ pub(crate) fn store_address(text: Option<&str>) -> anyhow::Result<StoreAddress> 
         Some(text) => Ok(text.parse().context("cannot use --store")?),
         None => {
             let hinted = || Hinted::new("cannot find the store", HINT);
-            default_store().with_context(hinted)
+            default_store(&|name| env::var_os(name)).with_context(hinted)
         }
     }
 }
 
-/// The store that is used when none is configured.
-pub(crate) fn default_store() -> Result<StoreAddress, NoDataFolder> {
-    default_store_in(&|name| env::var_os(name))
-}
-
-/// [`default_store`] for a given environment.
-pub(crate) fn default_store_in(
+/// The store that is used when none is configured, in this environment.
+pub(crate) fn default_store(
     variable: &dyn Fn(&str) -> Option<OsString>,
 ) -> Result<StoreAddress, NoDataFolder> {
     let folder = folder_on(System::CURRENT, variable)?;

@@ -8,15 +8,12 @@ use panpan_failure::Failure;
 use panpan_mcp::library::{Changes, Freshness, List, Offer, Request, ServerPeerInfo};
 use panpan_runtime::{AskClient, BoxFuture, Listener, StateOwner};
 use panpan_surfaces::{Caller, Gateway, Library};
-use panpan_upstream::mcp::{McpCaller, McpServers};
+use panpan_upstream::mcp::{McpCaller, McpServers, McpUpstream};
 use serde_json::Value;
 use tokio::sync::watch;
 
-use crate::backend::Backend;
-
-/// Offers the resources, prompts and completions of the backend's MCP servers through the gateway.
-pub(crate) fn attach(gateway: &Gateway, backend: &Backend) {
-    let servers = backend.servers();
+/// Offers the resources, prompts and completions of these MCP servers through the gateway.
+pub(crate) fn attach(gateway: &Gateway, servers: &[McpUpstream]) {
     if servers.is_empty() {
         return;
     }

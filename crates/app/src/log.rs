@@ -36,11 +36,6 @@ pub(crate) fn start(filter: EnvFilter, format: LogFormat) {
     }
 }
 
-/// Starts a log of warnings and errors, for commands that have no log settings.
-pub(crate) fn start_with_warnings() {
-    start(filter("warn"), LogFormat::Text);
-}
-
 /// The filter for a level. A bare level applies to panpan only: libraries log requests with their secrets, and
 /// are logged only when the level names them.
 pub(crate) fn filter(level: &str) -> EnvFilter {
@@ -73,6 +68,14 @@ pub(crate) fn warn(message: &str) {
 fn print_unlogged(message: &str) {
     if FORMAT.get() != Some(&LogFormat::Json) {
         print(&format!("panpan: {message}"));
+    }
+}
+
+/// A count with its noun.
+pub(crate) fn amount(count: usize, one: &str, many: &str) -> String {
+    match count {
+        1 => format!("1 {one}"),
+        _ => format!("{count} {many}"),
     }
 }
 

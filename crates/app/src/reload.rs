@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 use crate::backend::{Backend, ServerSet};
 use crate::log::{info, warn};
-use crate::signals::ReloadSignal;
+use crate::signals::Signals;
 use crate::sources::Sources;
 
 /// How often the files are checked for changes.
@@ -23,7 +23,7 @@ const BURST: Duration = Duration::from_millis(50);
 /// Reloads operations whenever their sources change, for as long as it is polled. Invalid sources change nothing.
 /// SIGHUP is received from the moment of this call, which needs a tokio runtime.
 pub(crate) fn watch_sources(backend: Arc<Backend>, sources: Sources) -> impl Future<Output = ()> {
-    let signal = ReloadSignal::listen().ok();
+    let signal = Signals::to_reload().ok();
     async move {
         if let Some(signal) = signal {
             reload_on_changes(signal, backend, sources).await;
@@ -31,7 +31,7 @@ pub(crate) fn watch_sources(backend: Arc<Backend>, sources: Sources) -> impl Fut
     }
 }
 
-async fn reload_on_changes(mut signal: ReloadSignal, backend: Arc<Backend>, sources: Sources) {
+async fn reload_on_changes(mut signal: Signals, backend: Arc<Backend>, sources: Sources) {
     let mut tools: Vec<ToolChanges> = backend.servers().iter().map(ToolChanges::of).collect();
     let (mut seen, mut backoff) = (file_states(&sources), Backoff::default());
     // A server that changes its tools all the time is refreshed once per interval.

@@ -4,82 +4,47 @@
 
 use std::io;
 
-/// SIGINT and SIGTERM on Unix, Ctrl-C on Windows.
+#[cfg(unix)]
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// Signals that no longer end the process.
 #[derive(Debug)]
-pub(crate) struct StopSignals {
+pub(crate) struct Signals {
     #[cfg(unix)]
-    interrupt: tokio::signal::unix::Signal,
-    #[cfg(unix)]
-    terminate: tokio::signal::unix::Signal,
+    received: Vec<Signal>,
     #[cfg(windows)]
-    interrupt: tokio::signal::windows::CtrlC,
+    received: Option<tokio::signal::windows::CtrlC>,
 }
 
-#[cfg(unix)]
-impl StopSignals {
-    /// Starts to receive them; from now on they no longer end the process.
-    pub(crate) fn listen() -> io::Result<Self> {
-        use tokio::signal::unix::{SignalKind, signal};
-        Ok(Self {
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-        })
+impl Signals {
+    /// Those that ask to stop: SIGINT and SIGTERM on Unix, Ctrl-C on Windows.
+    pub(crate) fn to_stop() -> io::Result<Self> {
+        #[cfg(unix)]
+        let received = vec![
+            signal(SignalKind::interrupt())?,
+            signal(SignalKind::terminate())?,
+        ];
+        #[cfg(windows)]
+        let received = Some(tokio::signal::windows::ctrl_c()?);
+        Ok(Self { received })
+    }
+
+    /// The one that asks to reload: SIGHUP on Unix, none on Windows.
+    pub(crate) fn to_reload() -> io::Result<Self> {
+        #[cfg(unix)]
+        let received = vec![signal(SignalKind::hangup())?];
+        #[cfg(windows)]
+        let received = None;
+        Ok(Self { received })
     }
 
     /// Waits for the next signal.
     pub(crate) async fn next(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
+        let received = self.received.iter_mut().map(|it| Box::pin(it.recv()));
+        let received: Vec<_> = received.collect();
+        match received.is_empty() {
+            true => std::future::pending().await,
+            false => drop(futures_util::future::select_all(received).await),
         }
-    }
-}
-
-#[cfg(windows)]
-impl StopSignals {
-    /// Starts to receive them; from now on they no longer end the process.
-    pub(crate) fn listen() -> io::Result<Self> {
-        let interrupt = tokio::signal::windows::ctrl_c()?;
-        Ok(Self { interrupt })
-    }
-
-    /// Waits for the next signal.
-    pub(crate) async fn next(&mut self) {
-        self.interrupt.recv().await;
-    }
-}
-
-/// SIGHUP on Unix; never arrives elsewhere.
-#[derive(Debug)]
-pub(crate) struct ReloadSignal {
-    #[cfg(unix)]
-    hangup: tokio::signal::unix::Signal,
-}
-
-#[cfg(unix)]
-impl ReloadSignal {
-    /// Starts to receive it; from now on it no longer ends the process.
-    pub(crate) fn listen() -> io::Result<Self> {
-        use tokio::signal::unix::{SignalKind, signal};
-        let hangup = signal(SignalKind::hangup())?;
-        Ok(Self { hangup })
-    }
-
-    /// Waits for the next signal.
-    pub(crate) async fn next(&mut self) {
-        self.hangup.recv().await;
-    }
-}
-
-#[cfg(not(unix))]
-impl ReloadSignal {
-    /// Starts to receive it.
-    pub(crate) fn listen() -> io::Result<Self> {
-        Ok(Self {})
-    }
-
-    /// Waits for the next signal.
-    pub(crate) async fn next(&mut self) {
-        std::future::pending().await
     }
 }

@@ -1,12 +1,16 @@
 //! How the program reports an error: what failed, the causes, and a hint.
 
 use std::fmt;
+use std::fs::File;
 use std::io::{self, ErrorKind, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
+use anyhow::Context;
 use panpan_runtime::RegistryProblems;
 
 use crate::data_folder;
+use crate::files::read_up_to;
 use crate::sources::LoadError;
 
 /// The exit code of a negative answer.
@@ -48,6 +52,40 @@ pub(super) fn with_hint(message: &str, error: anyhow::Error) -> anyhow::Error {
         None => data_folder::HINT,
     };
     error.context(Hinted::new(message, hint))
+}
+
+/// A hint with the nearest names, if there are any.
+pub(super) fn did_you_mean(near: &[&str], hint: &str) -> String {
+    match near {
+        [] => hint.to_owned(),
+        near => format!("did you mean {}? {hint}", near.join(", ")),
+    }
+}
+
+/// The first items, and how many more there are.
+pub(super) fn first_of<T: fmt::Display>(
+    items: impl IntoIterator<Item = T>,
+    limit: usize,
+) -> Vec<String> {
+    let mut items: Vec<String> = items.into_iter().map(|it| it.to_string()).collect();
+    let more = items.len().saturating_sub(limit);
+    items.truncate(limit);
+    items.extend((more > 0).then(|| format!("and {more} more")));
+    items
+}
+
+/// Writes the file that a command creates.
+pub(super) fn write_file(path: &Path, text: &str) -> anyhow::Result<()> {
+    std::fs::write(path, text).with_context(|| {
+        let hint = "choose a file in an existing folder that you may write to";
+        Hinted::new(format!("cannot write {}", path.display()), hint)
+    })
+}
+
+/// Reads a file up to one byte beyond the limit; the hint is about a file that cannot be read.
+pub(super) fn read_file(path: &Path, limit: usize, hint: &str) -> anyhow::Result<Vec<u8>> {
+    let bytes = File::open(path).and_then(|file| read_up_to(file, limit));
+    bytes.with_context(|| Hinted::new(format!("cannot read {}", path.display()), hint))
 }
 
 /// Prints what is wrong with the arguments, or the requested help.

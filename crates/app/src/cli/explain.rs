@@ -9,7 +9,7 @@ use panpan_failure::{Category, Code, Effect, Failure, Kind, Remedy};
 use serde_json::Value;
 
 use super::Status;
-use super::error::Hinted;
+use super::error::{Hinted, did_you_mean};
 
 /// The options of `panpan explain`.
 #[derive(Debug, clap::Args)]
@@ -32,20 +32,12 @@ pub(super) struct Args {
 
 fn category(text: &str) -> Result<Category, String> {
     let word = text.to_ascii_uppercase();
-    let by_letter = || {
-        Some(word.chars().next()?)
-            .filter(|_| word.len() == 1)
-            .and_then(Category::from_letter)
-    };
-    Category::from_word(&word)
-        .or_else(by_letter)
-        .ok_or_else(|| {
-            let words: Vec<_> = Category::ALL
-                .iter()
-                .map(|category| category.word())
-                .collect();
-            format!("expected one of {}", words.join(", "))
-        })
+    let is_meant = |it: &&Category| it.word() == word || it.letter().to_string() == word;
+    let found = Category::ALL.iter().find(is_meant);
+    found.copied().ok_or_else(|| {
+        let words: Vec<&str> = Category::ALL.iter().map(|it| it.word()).collect();
+        format!("expected one of {}", words.join(", "))
+    })
 }
 
 /// Prints the page of one code, or the list of all codes.
@@ -108,14 +100,7 @@ fn find(code: &str) -> Option<Known> {
 
 /// An unknown code, with the nearest codes as a hint.
 fn unknown(code: &str) -> Hinted {
-    let near = nearest_codes(code);
-    let hint = match near.as_slice() {
-        [] => "`panpan explain` lists every code".to_owned(),
-        near => format!(
-            "did you mean {}? `panpan explain` lists every code",
-            near.join(", ")
-        ),
-    };
+    let hint = did_you_mean(&nearest_codes(code), "`panpan explain` lists every code");
     Hinted::new(format!("unknown code {code:?}"), hint)
 }
 

@@ -2,11 +2,9 @@
 //!
 //! The formats are implemented elsewhere: in the openapi crate, the contract crate and the MCP surface.
 
-use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
 use clap::ValueEnum;
 use panpan_contract::contract_file::{self, ContractFile, FILE_BYTES_LIMIT, Problem};
 use panpan_contract::operation::OperationSpec;
@@ -15,9 +13,9 @@ use panpan_surfaces::mcp;
 use serde_json::Value;
 
 use super::Status;
-use super::error::Hinted;
+use super::error::{Hinted, first_of, read_file, write_file};
 use crate::backend::Backend;
-use crate::files::read_up_to;
+use crate::sources::Lines;
 use crate::store::StoreAddress;
 
 /// How many problems of a contract file are listed; the rest are counted.
@@ -54,10 +52,7 @@ pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<Status> {
     };
     let text = document(args.format, file)?;
     match &args.output {
-        Some(path) => std::fs::write(path, text).with_context(|| {
-            let hint = "choose a file in an existing folder that you may write to";
-            Hinted::new(format!("cannot write {}", path.display()), hint)
-        })?,
+        Some(path) => write_file(path, &text)?,
         None => out.write_all(text.as_bytes())?,
     }
     Ok(Status::Success)
@@ -107,27 +102,18 @@ fn built_in() -> anyhow::Result<ContractFile> {
 }
 
 fn read(path: &Path) -> anyhow::Result<ContractFile> {
-    let bytes = File::open(path).and_then(|file| read_up_to(file, FILE_BYTES_LIMIT));
-    let bytes = bytes.with_context(|| {
-        let hint = "name an existing contract file that you may read";
-        Hinted::new(format!("cannot read {}", path.display()), hint)
-    })?;
+    let hint = "name an existing contract file that you may read";
+    let bytes = read_file(path, FILE_BYTES_LIMIT, hint)?;
     contract_file::check(&bytes).map_err(|problems| invalid(path, &problems).into())
 }
 
 fn invalid(path: &Path, problems: &[Problem]) -> Hinted {
-    let listed = problems.iter().take(PROBLEMS_LISTED);
-    let mut lines: Vec<String> = listed.map(|problem| format!("\n  {problem}")).collect();
-    if let Some(more @ 1..) = problems.len().checked_sub(PROBLEMS_LISTED) {
-        lines.push(format!("\n  and {more} more"));
-    }
-    let message = format!(
-        "{} is not a valid contract file:{}",
+    let (file, lines) = (
         path.display(),
-        lines.concat()
+        Lines::of(first_of(problems, PROBLEMS_LISTED)),
     );
     Hinted::new(
-        message,
+        format!("{file} is not a valid contract file:{lines}"),
         "fix the listed problems; `panpan export contract` prints a valid example",
     )
 }

@@ -10,9 +10,10 @@ use panpan_surfaces::{Anonymous, Caller, Gateway};
 use super::error::{Hinted, with_hint};
 use super::{Status, exit_at_once};
 use crate::backend::{Backend, DRAIN, ServerSet};
-use crate::config::{self, StdioFlags};
-use crate::signals::StopSignals;
-use crate::{library, log, reload};
+use crate::config::{self, Config, Flags};
+use crate::log::{self, LogFormat};
+use crate::reload;
+use crate::signals::Signals;
 
 /// The variable that contains the caller's token.
 const TOKEN_VARIABLE: &str = "PANPAN_TOKEN";
@@ -29,30 +30,31 @@ Examples:
   panpan mcp --config /home/ann/billing/panpan.toml")]
 pub(super) struct Args {
     #[command(flatten)]
-    flags: StdioFlags,
+    flags: Flags<true>,
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Status> {
-    log::start_with_warnings();
-    let StdioFlags(flags) = &args.flags;
+    log::start(log::filter("warn"), LogFormat::Text);
+    let flags = &args.flags;
     let hint = "correct the listed settings; `panpan mcp --help` describes the flags";
     let mut config = config::load(flags.config.as_deref(), std::env::vars_os(), flags)
         .context(Hinted::new("cannot serve MCP", hint))?;
     // There is only one client: the one at the other end of the pipe.
     config.sources.share_sessions();
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .context("cannot start the threads that serve calls")?;
+    let runtime = super::runtime()?;
+    let served = runtime.block_on(serve(config));
+    // A pending read of stdin must not keep the process alive.
+    runtime.shutdown_background();
+    served.map(|()| Status::Success)
+}
+
+async fn serve(config: Config) -> anyhow::Result<()> {
     let cannot_serve = |error| with_hint("cannot serve MCP", error);
-    let entered = runtime.enter();
-    let backend = Backend::open_with(&config).map_err(cannot_serve)?;
-    let backend = Arc::new(backend);
+    let backend = Arc::new(Backend::open_with(&config).map_err(cannot_serve)?);
     // Before an MCP server is started, which a signal has to end.
-    let signals = StopSignals::listen().context("cannot listen for signals")?;
-    runtime.spawn(exit_on_signal(signals, backend.clone()));
-    drop(entered);
-    let refreshed = runtime.block_on(backend.refresh_tools(ServerSet::All));
+    let signals = Signals::to_stop().context("cannot listen for signals")?;
+    tokio::spawn(exit_on_signal(signals, backend.clone()));
+    let refreshed = backend.refresh_tools(ServerSet::All).await;
     refreshed.map_err(cannot_serve)?;
     if backend.can_never_have_tools() {
         let message =
@@ -60,34 +62,19 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Status> {
         let hint = "correct the command in --mcp-stdio, PANPAN_MCP_COMMANDS or panpan.toml; the lines above give the reason";
         return Err(Hinted::new(message, hint).into());
     }
-    let gateway = gateway(&backend);
-    let caller = runtime.block_on(caller(&gateway))?;
-    let entered = runtime.enter();
-    library::attach(&gateway, &backend);
-    runtime.spawn(reload::watch_sources(backend.clone(), config.sources));
-    drop(entered);
-    let served = runtime.block_on(backend.run_and_drain(serve_stdio(gateway, caller), || DRAIN));
-    // A pending read of stdin must not keep the process alive.
-    runtime.shutdown_background();
+    let gateway = backend.gateway(Anonymous::Served, Limits::default());
+    let caller = caller(&gateway).await?;
+    tokio::spawn(reload::watch_sources(backend.clone(), config.sources));
+    let work = serve_stdio(gateway, caller);
+    let served = backend.run_and_drain(work, || DRAIN).await;
     let hint = "panpan mcp is started by an MCP client; add it to the client's list of servers";
-    served.with_context(|| Hinted::new("cannot serve MCP on stdin and stdout", hint))?;
-    Ok(Status::Success)
+    served.with_context(|| Hinted::new("cannot serve MCP on stdin and stdout", hint))
 }
 
 /// A client that is done closes the pipe; a client that sends a signal does not wait.
-async fn exit_on_signal(mut signals: StopSignals, backend: Arc<Backend>) {
+async fn exit_on_signal(mut signals: Signals, backend: Arc<Backend>) {
     signals.next().await;
     exit_at_once(&backend);
-}
-
-fn gateway(backend: &Backend) -> Gateway {
-    let dispatcher = backend.dispatcher().clone();
-    Gateway::new(
-        dispatcher,
-        backend.tokens(),
-        Anonymous::Served,
-        Limits::default(),
-    )
 }
 
 /// The caller with the token in the environment; without a token, an anonymous caller.

@@ -18,8 +18,10 @@ mod translate;
 use std::io;
 use std::process::ExitCode;
 
+use anyhow::Context;
 use clap::{Parser, Subcommand};
 pub(crate) use error::Hinted;
+use tokio::runtime::{Builder, Runtime};
 
 use crate::backend::Backend;
 
@@ -75,6 +77,12 @@ fn exit_at_once(backend: &Backend) -> ! {
     backend.kill_servers();
     #[allow(clippy::exit, reason = "the operator asked to stop without waiting")]
     std::process::exit(INTERRUPTED.into());
+}
+
+/// The threads of a command.
+fn runtime() -> anyhow::Result<Runtime> {
+    let runtime = Builder::new_multi_thread().enable_all().build();
+    runtime.context("cannot start the threads of the command")
 }
 
 /// How a command ended that did its work.

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use panpan_surfaces::Anonymous;
 use panpan_surfaces::http::{Hosts, HttpSettings, Origins, router};
 use panpan_surfaces::listen::{self, ListenError, TlsError};
-use panpan_surfaces::{Anonymous, Gateway};
 use tokio::net::TcpListener;
 
 use self::banner::Banner;
@@ -20,8 +20,8 @@ use super::error::{Hinted, with_hint};
 use crate::backend::{Backend, ServerSet};
 use crate::config::{self, Config, Flags};
 use crate::log::{self, info, warn};
-use crate::signals::StopSignals;
-use crate::{library, reload};
+use crate::reload;
+use crate::signals::Signals;
 
 /// The options of `panpan serve`.
 #[derive(Debug, clap::Args)]
@@ -46,10 +46,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Status> {
     let config = config::load(file, std::env::vars_os(), &args.flags)
         .context(Hinted::new("cannot serve", hint))?;
     log::start(log::filter(&config.log.level), config.log.format);
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .context("cannot start the threads that serve calls")?;
+    let runtime = super::runtime()?;
     let served = runtime.block_on(serve(&config));
     runtime.shutdown_background();
     served.map(|()| Status::Success)
@@ -63,7 +60,7 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
     let backend = Backend::open_with(config);
     let backend = Arc::new(backend.map_err(|error| with_hint("cannot serve", error))?);
     // Before an MCP server is started, which a signal has to end.
-    let signals = StopSignals::listen().context("cannot listen for signals")?;
+    let signals = Signals::to_stop().context("cannot listen for signals")?;
     let shutdown = Shutdown::new(Duration::from_secs(config.drain_seconds));
     tokio::spawn(shutdown.clone().on_signal(signals, backend.clone()));
     let refreshing = backend.refresh_tools(ServerSet::All);
@@ -80,13 +77,7 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
     let address = listener
         .local_addr()
         .context("cannot determine the address of the listener")?;
-    let gateway = Gateway::new(
-        backend.dispatcher().clone(),
-        backend.tokens(),
-        anonymous,
-        config.limits.clone(),
-    );
-    library::attach(&gateway, &backend);
+    let gateway = backend.gateway(anonymous, config.limits.clone());
     let router = router(gateway.clone(), settings(config), shutdown.started.clone());
     let reloading = tokio::spawn(reload::watch_sources(
         backend.clone(),

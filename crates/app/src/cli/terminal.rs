@@ -1,29 +1,23 @@
 //! Untrusted text on a terminal: control characters are escaped, and styles are applied.
 
-use std::fmt::Write;
+use std::fmt::Write as _;
+use std::io::{self, Write};
 
-/// The style of a piece of text.
+use serde::Serialize;
+
+/// The style of a piece of text: its escape sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Style {
-    /// An error code.
-    Error,
-    /// A heading.
-    Heading,
-    /// A JSON pointer into the input.
-    Pointer,
-    /// A rarely needed detail.
-    Dimmed,
-}
+pub(super) struct Style(&'static str);
 
 impl Style {
-    const fn sequence(self) -> &'static str {
-        match self {
-            Self::Error => "\u{1b}[1;31m",
-            Self::Heading => "\u{1b}[1m",
-            Self::Pointer => "\u{1b}[36m",
-            Self::Dimmed => "\u{1b}[2m",
-        }
-    }
+    /// An error code.
+    pub(super) const ERROR: Self = Self("\u{1b}[1;31m");
+    /// A heading.
+    pub(super) const HEADING: Self = Self("\u{1b}[1m");
+    /// A JSON pointer into the input.
+    pub(super) const POINTER: Self = Self("\u{1b}[36m");
+    /// A rarely needed detail.
+    pub(super) const DIMMED: Self = Self("\u{1b}[2m");
 }
 
 const RESET: &str = "\u{1b}[0m";
@@ -40,7 +34,7 @@ impl Colour {
     pub(super) fn styled(self, style: Style, text: &str) -> String {
         let text = escape(text);
         match self {
-            Self::On => format!("{}{text}{RESET}", style.sequence()),
+            Self::On => format!("{}{text}{RESET}", style.0),
             Self::Off => text,
         }
     }
@@ -51,8 +45,24 @@ pub(super) fn escape(text: &str) -> String {
     escape_where(text, must_escape)
 }
 
+/// Writes a JSON document: several lines on a terminal, escaped, and one line elsewhere.
+pub(super) fn write_document(
+    document: &impl Serialize,
+    is_terminal: bool,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    if is_terminal {
+        let text = serde_json::to_string_pretty(document)?;
+        writeln!(out, "{}", escape_json(&text))?;
+    } else {
+        serde_json::to_writer(&mut *out, document)?;
+        writeln!(out)?;
+    }
+    out.flush()
+}
+
 /// [`escape`] for a JSON document, which stays the same document: the escaped characters only occur in its strings.
-pub(super) fn escape_json(text: &str) -> String {
+fn escape_json(text: &str) -> String {
     escape_where(text, |character| {
         character != '\n' && must_escape(character)
     })
@@ -113,9 +123,9 @@ mod tests {
             ("\u{e0041}", "\\udb40\\udc41"),
         ] {
             assert_eq!(escape(text), shown);
-            assert_eq!(Colour::Off.styled(Style::Error, text), shown);
+            assert_eq!(Colour::Off.styled(Style::ERROR, text), shown);
         }
-        let coloured = Colour::On.styled(Style::Error, "\u{1b}[0m");
+        let coloured = Colour::On.styled(Style::ERROR, "\u{1b}[0m");
         assert_eq!(coloured, "\u{1b}[1;31m\\u001b[0m\u{1b}[0m");
     }
 

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use self::expiry::Expiry;
 use super::Status;
-use super::error::Hinted;
+use super::error::{Hinted, did_you_mean};
 use crate::backend::Backend;
 use crate::data_folder;
 use crate::log::info;
@@ -48,9 +48,17 @@ enum Command {
     /// Create a token and print it once.
     New(New),
     /// List all tokens, including revoked and expired ones, without their secrets.
-    List(List),
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Revoke a token, or all tokens of a principal, at once.
-    Revoke(Revoke),
+    Revoke {
+        /// The id of a token, or a principal
+        #[arg(value_name = "ID|PRINCIPAL")]
+        name: String,
+    },
 }
 
 #[derive(Debug, clap::Args)]
@@ -71,34 +79,16 @@ struct New {
     json: bool,
 }
 
-#[derive(Debug, clap::Args)]
-struct List {
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
-}
-
-#[derive(Debug, clap::Args)]
-struct Revoke {
-    /// The id of a token, or a principal
-    #[arg(value_name = "ID|PRINCIPAL")]
-    name: String,
-}
-
 /// Runs the subcommand on the tokens in the store.
 pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<Status> {
     let backend = Backend::open(&store(args.store.as_deref())?)
         .context(Hinted::new("cannot read the tokens", data_folder::HINT))?;
     let tokens = backend.tokens();
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .context("cannot start the thread that uses the store")?;
-    runtime.block_on(async {
+    super::runtime()?.block_on(async {
         match &args.command {
             Command::New(args) => create(&tokens, args, out).await,
-            Command::List(args) => list(&tokens, args, out).await,
-            Command::Revoke(args) => revoke(&tokens, args).await,
+            Command::List { json } => list(&tokens, *json, out).await,
+            Command::Revoke { name } => revoke(&tokens, name).await,
         }
     })
 }
@@ -156,9 +146,9 @@ fn new_token(args: &New) -> anyhow::Result<NewToken> {
     })
 }
 
-async fn list(tokens: &Tokens, args: &List, out: &mut impl Write) -> anyhow::Result<Status> {
+async fn list(tokens: &Tokens, json: bool, out: &mut impl Write) -> anyhow::Result<Status> {
     let all = tokens.list().await.context("cannot list the tokens")?;
-    if args.json {
+    if json {
         writeln!(out, "{:#}", Value::from_iter(all.iter().map(to_json)))?;
         return Ok(Status::Success);
     }
@@ -182,30 +172,29 @@ async fn list(tokens: &Tokens, args: &List, out: &mut impl Write) -> anyhow::Res
     Ok(Status::Success)
 }
 
-async fn revoke(tokens: &Tokens, args: &Revoke) -> anyhow::Result<Status> {
+async fn revoke(tokens: &Tokens, name: &str) -> anyhow::Result<Status> {
     let revoked = tokens
-        .revoke(&args.name)
+        .revoke(name)
         .await
         .context("cannot revoke the token")?;
     match revoked {
-        Revoked::Now(revoked) => revoked.iter().for_each(|token| {
-            info(&format!(
-                "revoked token {} of {}",
-                token.id, token.principal
-            ));
-        }),
-        Revoked::Before(revoked) => revoked.iter().for_each(|token| {
-            let when = token
-                .revoked_at
-                .map_or_else(String::new, |time| format!(" at {time}"));
-            info(&format!(
-                "token {} of {} was already revoked{when}",
-                token.id, token.principal
-            ));
-        }),
+        Revoked::Now(revoked) => {
+            for TokenInfo { id, principal, .. } in &revoked {
+                info(&format!("revoked token {id} of {principal}"));
+            }
+        }
+        Revoked::Before(revoked) => {
+            for token in &revoked {
+                let (id, principal, time) = (&token.id, &token.principal, token.revoked_at);
+                let when = time.map_or_else(String::new, |time| format!(" at {time}"));
+                info(&format!(
+                    "token {id} of {principal} was already revoked{when}"
+                ));
+            }
+        }
         Revoked::Unknown => {
             let all = tokens.list().await.context("cannot list the tokens")?;
-            return Ok(Status::Negative(unknown(&args.name, &all)));
+            return Ok(Status::Negative(unknown(name, &all)));
         }
     }
     Ok(Status::Success)
@@ -217,11 +206,10 @@ fn unknown(name: &str, all: &[TokenInfo]) -> Hinted {
         .iter()
         .flat_map(|token| [token.id.as_str(), token.principal.as_str()])
         .collect();
-    let list = "`panpan token list` shows every token";
-    let hint = match nearest(name, names).as_slice() {
-        [] => list.to_owned(),
-        near => format!("did you mean {}? {list}", near.join(", ")),
-    };
+    let hint = did_you_mean(
+        &nearest(name, names),
+        "`panpan token list` shows every token",
+    );
     // The name may be most of a token.
     let name = Redactor::new().text(name).into_owned();
     Hinted::new(format!("no token has the id or principal {name:?}"), hint)

@@ -1,16 +1,16 @@
 //! `panpan translate`: reads one outcome from stdin and writes it to stdout in another dialect.
 
-use std::io::{IsTerminal, Read, Write};
+use std::io::{self, IsTerminal, Read, Write};
 
 use anyhow::Context;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use panpan_failure::dialect::{Dialect, Envelope, Reply, detect, read_foreign};
 use panpan_failure::read::{self, DOCUMENT_BYTES_LIMIT, ReadError};
-use serde::Serialize;
 use serde_json::Value;
 
 use super::Status;
 use super::error::Hinted;
+use super::terminal::write_document;
 use crate::files::read_up_to;
 
 /// The options of `panpan translate`.
@@ -47,22 +47,12 @@ pub(super) fn run(args: &Args, input: impl Read, out: &mut impl Write) -> anyhow
         request_id: reply.request_id.as_ref(),
         ..Envelope::default()
     };
-    match reply.outcome {
-        Ok(output) => write(&args.to.render_success(&output, envelope), out)?,
-        Err(failure) => write(&args.to.failure(&failure.redacted(), envelope), out)?,
-    }
+    let document = match reply.outcome {
+        Ok(output) => args.to.render_success(&output, envelope),
+        Err(failure) => args.to.render_failure(&failure.redacted(), envelope),
+    };
+    write_document(&document, io::stdout().is_terminal(), out)?;
     Ok(Status::Success)
-}
-
-/// Writes several lines to a terminal, one line elsewhere.
-fn write(document: &impl Serialize, out: &mut impl Write) -> anyhow::Result<()> {
-    if std::io::stdout().is_terminal() {
-        serde_json::to_writer_pretty(&mut *out, document)?;
-    } else {
-        serde_json::to_writer(&mut *out, document)?;
-    }
-    writeln!(out)?;
-    Ok(())
 }
 
 fn read_reply(args: &Args, input: impl Read) -> anyhow::Result<Reply> {

@@ -26,14 +26,12 @@ pub(super) struct Assignment {
 pub(super) enum RawValue {
     /// The text of a variable or flag.
     Untyped(String),
-    /// The texts of a repeated flag.
-    UntypedList(Vec<String>),
     /// A string of the file.
     String(String),
     Boolean(bool),
     /// A number of the file as it is written, and its value if it is a `u64`.
     Number(String, Option<u64>),
-    /// A list of strings of the file.
+    /// A list of strings of the file, or the texts of a repeated flag.
     List(Vec<String>),
     /// Tables of the file that describe services.
     Services(Vec<ServiceSource>),
@@ -69,7 +67,7 @@ impl RawValue {
 
     pub(super) fn list(&self) -> Option<Vec<String>> {
         match self {
-            Self::List(list) | Self::UntypedList(list) => Some(list.clone()),
+            Self::List(list) => Some(list.clone()),
             Self::Untyped(text) => Some(text.split(',').map(|it| it.trim().to_owned()).collect()),
             _ => None,
         }
@@ -81,10 +79,7 @@ impl RawValue {
             (Self::Untyped(_) | Self::String(_), _) if setting.secret => {
                 "a value that is not shown, since it may contain a password".to_owned()
             }
-            (
-                Self::UntypedList(_) | Self::Untyped(_) | Self::List(_),
-                Kind::List { accept, .. },
-            ) => {
+            (Self::Untyped(_) | Self::List(_), Kind::List(_, accept, _)) => {
                 let list = self.list().unwrap_or_default();
                 let invalid = list.iter().find(|item| !accept(item));
                 quoted(invalid.map_or("", |item| item))
@@ -99,9 +94,7 @@ impl RawValue {
             Self::Untyped(text) | Self::String(text) => quoted(text),
             Self::Boolean(value) => value.to_string(),
             Self::Number(written, _) => written.clone(),
-            Self::UntypedList(_) | Self::List(_) | Self::Services(_) | Self::Servers(_) => {
-                "a list".to_owned()
-            }
+            Self::List(_) | Self::Services(_) | Self::Servers(_) => "a list".to_owned(),
             Self::Other(kind) => (*kind).to_owned(),
         }
     }

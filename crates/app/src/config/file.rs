@@ -14,7 +14,7 @@ use super::calls;
 use super::problem::{Location, Problem, Reason};
 use super::settings::{self, SETTINGS, Setting};
 use crate::files::read_text_file;
-use crate::sources::{ServerTable, ServiceTable};
+use crate::sources::{ServerSource, ServiceSource};
 
 /// The maximum size of the file.
 const FILE_BYTES_LIMIT: usize = 64 * 1024;
@@ -63,10 +63,9 @@ impl Parser<'_> {
     /// Reports the first error of a line, without the line itself, which may contain a password.
     fn syntax_error(&mut self, error: &toml::de::Error) {
         let start = error.span().map_or(0, |span| span.start);
-        let (line, column) = position(self.text, start);
-        if self.invalid_lines.insert(line) {
+        let location = self.location(start);
+        if self.invalid_lines.insert(position(self.text, start).0) {
             let reason = Reason::Syntax(error.message().to_owned());
-            let location = self.location(line, column);
             self.assignments
                 .push(Err(Problem::of("", location, reason)));
         }
@@ -111,34 +110,14 @@ impl Parser<'_> {
     }
 
     fn value(&mut self, setting: &'static Setting, value: &Spanned<DeValue<'_>>) {
-        let (line, column) = position(self.text, value.span().start);
-        if !self.invalid_lines.contains(&line) {
-            let location = self.location(line, column);
-            let value = raw_value(value.get_ref());
-            self.assignments.push(Ok(Assignment {
-                setting,
-                location,
-                value,
-            }));
+        let start = value.span().start;
+        if self.is_valid(start) {
+            self.assign(setting, start, raw_value(value.get_ref()));
         }
     }
 
-    /// Reads the tables of services or servers, and reports the problems of all of them.
-    fn source_tables(&mut self, setting: &'static Setting, tables: &DeArray<'_>) {
-        let folder = self.path.parent().unwrap_or(Path::new("")).to_owned();
-        let value = match setting.name {
-            settings::SERVICES => {
-                let resolve = |table: ServiceTable| Ok(table.resolve(&folder));
-                RawValue::Services(self.read(setting, tables, resolve))
-            }
-            _ => {
-                let resolve = |table: ServerTable| table.resolve(&folder);
-                RawValue::Servers(self.read(setting, tables, resolve))
-            }
-        };
-        let start = tables.iter().next().map_or(0, |first| first.span().start);
-        let (line, column) = position(self.text, start);
-        let location = self.location(line, column);
+    fn assign(&mut self, setting: &'static Setting, start: usize, value: RawValue) {
+        let location = self.location(start);
         self.assignments.push(Ok(Assignment {
             setting,
             location,
@@ -146,11 +125,28 @@ impl Parser<'_> {
         }));
     }
 
-    fn read<W: DeserializeOwned, T>(
+    /// Reads the tables of services or servers, and reports the problems of all of them.
+    fn source_tables(&mut self, setting: &'static Setting, tables: &DeArray<'_>) {
+        let folder = self.path.parent().unwrap_or(Path::new("")).to_owned();
+        let value = match setting.name {
+            settings::SERVICES => {
+                let resolve = |it: ServiceSource| Ok(it.resolve(&folder));
+                RawValue::Services(self.read(setting, tables, resolve))
+            }
+            _ => {
+                let resolve = |it: ServerSource| it.resolve(&folder);
+                RawValue::Servers(self.read(setting, tables, resolve))
+            }
+        };
+        let start = tables.iter().next().map_or(0, |first| first.span().start);
+        self.assign(setting, start, value);
+    }
+
+    fn read<T: DeserializeOwned>(
         &mut self,
         setting: &Setting,
         tables: &DeArray<'_>,
-        resolve: impl Fn(W) -> Result<T, String>,
+        resolve: impl Fn(T) -> Result<T, String>,
     ) -> Vec<T> {
         let mut read = Vec::new();
         for table in tables {
@@ -160,7 +156,7 @@ impl Parser<'_> {
                 let name = format!("{}.{name}", setting.name);
                 self.problem(&name, start, Reason::Table(reason));
             }
-            let written = W::deserialize(table.into_deserializer());
+            let written = T::deserialize(table.into_deserializer());
             let written = written.map_err(|error| {
                 let start = error.span().map_or(start, |span| span.start);
                 (start, error.message().to_owned())
@@ -174,9 +170,8 @@ impl Parser<'_> {
     }
 
     fn problem(&mut self, name: &str, start: usize, reason: Reason) {
-        let (line, column) = position(self.text, start);
-        if !self.invalid_lines.contains(&line) {
-            let location = self.location(line, column);
+        if self.is_valid(start) {
+            let location = self.location(start);
             let name: String = name.chars().take(NAME_CHARACTERS).collect();
             // A quoted name may contain line breaks.
             let name = name.escape_debug().to_string();
@@ -185,7 +180,13 @@ impl Parser<'_> {
         }
     }
 
-    fn location(&self, line: usize, column: usize) -> Location {
+    /// Whether the line at this byte is valid TOML.
+    fn is_valid(&self, start: usize) -> bool {
+        !self.invalid_lines.contains(&position(self.text, start).0)
+    }
+
+    fn location(&self, start: usize) -> Location {
+        let (line, column) = position(self.text, start);
         let path = self.path.to_owned();
         Location::File { path, line, column }
     }

@@ -30,7 +30,7 @@ use crate::log::LogFormat;
 use crate::sources::Sources;
 use crate::store::StoreAddress;
 
-pub(crate) use self::flags::{Flags, StdioFlags};
+pub(crate) use self::flags::Flags;
 pub(crate) use self::problem::Problems;
 
 const MEGABYTE: u64 = 1024 * 1024;
@@ -84,6 +84,29 @@ impl Config {
     }
 }
 
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 7077)),
+            store: StoreAddress::Memory,
+            store_mb: DEFAULT_SIZE_BYTES / MEGABYTE,
+            keys_kept_hours: 24,
+            allow_anonymous: None,
+            tls: None,
+            hosts: Vec::new(),
+            origins: Vec::new(),
+            tools: ToolForm::default(),
+            limits: Limits::default(),
+            log: Log {
+                level: "info".to_owned(),
+                format: LogFormat::default(),
+            },
+            drain_seconds: 30,
+            sources: Sources::default(),
+        }
+    }
+}
+
 /// The TLS files of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Tls {
@@ -105,10 +128,10 @@ pub(crate) struct Log {
 ///
 /// The default file is the one in `PANPAN_CONFIG`, or `panpan.toml` in the current folder if it exists. Reports all
 /// problems, also of values that a later source replaces.
-pub(crate) fn load(
+pub(crate) fn load<const STDIO: bool>(
     file: Option<&Path>,
     environment: impl IntoIterator<Item = (OsString, OsString)>,
-    flags: &Flags,
+    flags: &Flags<STDIO>,
 ) -> Result<Config, Problems> {
     let environment: BTreeMap<OsString, OsString> = environment.into_iter().collect();
     let named = environment
@@ -122,7 +145,7 @@ pub(crate) fn load(
 }
 
 /// A configuration under construction.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Draft {
     config: Config,
     store: Option<StoreAddress>,
@@ -131,37 +154,6 @@ struct Draft {
     /// Where each setting was set last.
     locations: BTreeMap<&'static str, Location>,
     problems: Vec<Problem>,
-}
-
-impl Default for Draft {
-    fn default() -> Self {
-        let config = Config {
-            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 7077)),
-            store: StoreAddress::Memory,
-            store_mb: DEFAULT_SIZE_BYTES / MEGABYTE,
-            keys_kept_hours: 24,
-            allow_anonymous: None,
-            tls: None,
-            hosts: Vec::new(),
-            origins: Vec::new(),
-            tools: ToolForm::default(),
-            limits: Limits::default(),
-            log: Log {
-                level: "info".to_owned(),
-                format: LogFormat::default(),
-            },
-            drain_seconds: 30,
-            sources: Sources::default(),
-        };
-        Self {
-            config,
-            store: None,
-            certificate: None,
-            key: None,
-            locations: BTreeMap::new(),
-            problems: Vec::new(),
-        }
-    }
 }
 
 impl Draft {
@@ -197,26 +189,30 @@ impl Draft {
 
     /// Applies a value and returns whether it is valid.
     fn set(&mut self, setting: &Setting, assignment: &Assignment) -> bool {
-        let (value, folder) = (&assignment.value, assignment.location.folder());
-        match setting.kind {
-            Kind::Boolean { set } => value.boolean().is_some_and(|it| set(self, it)),
-            Kind::Number { from, to, set } => {
+        let value = &assignment.value;
+        let sources = &mut self.config.sources;
+        match value {
+            RawValue::Services(services) => sources.services.clone_from(services),
+            RawValue::Servers(servers) => sources.servers.clone_from(servers),
+            _ => return self.set_value(setting.kind, value, assignment.location.folder()),
+        }
+        true
+    }
+
+    fn set_value(&mut self, kind: Kind, value: &RawValue, folder: &Path) -> bool {
+        match kind {
+            Kind::Boolean(set) => value.boolean().is_some_and(|it| set(self, it)),
+            Kind::Number(from, to, set) => {
                 let number = value.number().filter(|it| (from..=to).contains(it));
                 number.is_some_and(|it| set(self, it))
             }
-            Kind::Text { set, .. } => {
+            Kind::Text(_, set) => {
                 let text = value.text().filter(|it| !it.is_empty());
                 text.is_some_and(|it| set(self, folder, it))
             }
-            Kind::List { accept, set, .. } => {
-                let sources = &mut self.config.sources;
-                match value {
-                    RawValue::Services(services) => return put(&mut sources.services, services),
-                    RawValue::Servers(servers) => return put(&mut sources.servers, servers),
-                    _ => {}
-                }
+            Kind::List(_, accept, set) => {
                 let list = value.list().filter(|list| list.iter().all(|it| accept(it)));
-                list.is_some_and(|it| set(self, folder, it))
+                list.is_some_and(|it| set(self, folder, &it))
             }
         }
     }
@@ -231,7 +227,7 @@ impl Draft {
             .map(|(certificate, key)| Tls { certificate, key });
         match self
             .store
-            .map_or_else(|| data_folder::default_store_in(variable), Ok)
+            .map_or_else(|| data_folder::default_store(variable), Ok)
         {
             Ok(store) => self.config.store = store,
             // The problem with the configured store is reported already.
@@ -259,9 +255,4 @@ impl Draft {
             self.problems.push(problem);
         }
     }
-}
-
-fn put<T: Clone>(target: &mut Vec<T>, values: &[T]) -> bool {
-    *target = values.to_vec();
-    true
 }

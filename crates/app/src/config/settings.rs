@@ -10,6 +10,7 @@ use panpan_failure::read::DOCUMENT_BYTES_LIMIT;
 use panpan_store::SMALLEST_SIZE_BYTES;
 use panpan_upstream::Allowed;
 
+use self::Kind::{Boolean, List, Number, Text};
 use super::{Draft, LogFormat, ToolForm};
 use crate::builtin;
 use crate::sources;
@@ -57,151 +58,112 @@ pub(super) struct Flag {
     pub(super) help: &'static str,
 }
 
-/// The type of a setting, and its setter. A setter returns whether the value is valid.
+/// The type of a setting, what is expected, and its setter, which returns whether the value is valid. Paths are
+/// relative to the folder in which the value is written.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
-    Boolean {
-        set: fn(&mut Draft, bool) -> bool,
-    },
-    Number {
-        from: u64,
-        to: u64,
-        set: fn(&mut Draft, u64) -> bool,
-    },
-    /// A text that is not empty. A path in the configuration file is relative to the folder of that
-    /// file, which the setter gets.
-    Text {
-        expected: &'static str,
-        set: fn(&mut Draft, &Path, &str) -> bool,
-    },
-    /// A list of texts; the paths in it are relative, too.
-    List {
-        expected: &'static str,
-        accept: fn(&str) -> bool,
-        set: fn(&mut Draft, &Path, Vec<String>) -> bool,
-    },
+    Boolean(fn(&mut Draft, bool) -> bool),
+    /// The smallest and the largest number.
+    Number(u64, u64, fn(&mut Draft, u64) -> bool),
+    Text(&'static str, fn(&mut Draft, &Path, &str) -> bool),
+    /// With a check of each item.
+    List(
+        &'static str,
+        fn(&str) -> bool,
+        fn(&mut Draft, &Path, &[String]) -> bool,
+    ),
 }
 
 /// All settings.
 #[rustfmt::skip]
 pub(super) static SETTINGS: [Setting; 36] = [
-    text("listen", "an address and a port, such as 127.0.0.1:7077", |draft, _, text| {
-        put(&mut draft.config.listen, text.parse().ok())
-    }).flag("listen", "ADDRESS:PORT", "The address to listen on [default: 127.0.0.1:7077]"),
-    text("store", "sqlite:PATH for a file, or memory: to keep nothing", |draft, folder, text| {
-        put(&mut draft.store, text.parse().ok().map(|it| Some(resolve(folder, it))))
-    }).flag("store", "ADDRESS", "The store of outcomes and tokens: sqlite:PATH, or memory: to keep nothing \
-                                 [default: panpan.db in your data folder]")
-      .secret()
-      .for_stdio(),
-    number("store_mb", SMALLEST_SIZE_BYTES / (1024 * 1024), STORE_MB_LIMIT, |draft, number| {
-        put(&mut draft.config.store_mb, Some(number))
-    }).for_stdio(),
-    number("keys_kept_hours", 1, KEPT_HOURS_LIMIT, |draft, number| {
-        put(&mut draft.config.keys_kept_hours, Some(number))
-    }).for_stdio(),
-    boolean("allow_anonymous", |draft, allowed| put(&mut draft.config.allow_anonymous, Some(Some(allowed))))
+    of("listen", Text("an address and a port, such as 127.0.0.1:7077",
+        |draft, _, text| put(&mut draft.config.listen, text.parse().ok())))
+        .flag("listen", "ADDRESS:PORT", "The address to listen on [default: 127.0.0.1:7077]"),
+    of("store", Text("sqlite:PATH for a file, or memory: to keep nothing",
+        |draft, folder, text| put(&mut draft.store, text.parse().ok().map(|it| Some(resolve(folder, it))))))
+        .flag("store", "ADDRESS", "The store of outcomes and tokens: sqlite:PATH, or memory: to keep nothing \
+            [default: panpan.db in your data folder]")
+        .secret()
+        .for_stdio(),
+    of("store_mb", Number(SMALLEST_SIZE_BYTES / (1024 * 1024), STORE_MB_LIMIT, |draft, it| put(&mut draft.config.store_mb, Some(it)))).for_stdio(),
+    of("keys_kept_hours", Number(1, KEPT_HOURS_LIMIT, |draft, it| put(&mut draft.config.keys_kept_hours, Some(it)))).for_stdio(),
+    of("allow_anonymous", Boolean(|draft, allowed| put(&mut draft.config.allow_anonymous, Some(Some(allowed)))))
         .flag("allow-anonymous", "true|false", "Serve callers without a token, for operations that need no scope [default: true on a \
-                                              loopback address]"),
-    list("hosts", "a list of host names, such as panpan.example.com or localhost:7077", is_host, |draft, _, hosts| {
-        put(&mut draft.config.hosts, Some(hosts))
-    }).flag("host", "NAME", "A host name that clients may use for this server; can be repeated [default: loopback names on a \
-                            loopback address, otherwise any]"),
-    list("origins", "a list of origins, such as https://app.example.com", is_origin, |draft, _, origins| {
-        put(&mut draft.config.origins, Some(origins))
-    }).flag("origin", "ORIGIN", "An origin whose web pages may call this server; can be repeated [default: the server's own]"),
-    number("drain_seconds", 0, DRAIN_SECONDS_LIMIT, |draft, number| {
-        put(&mut draft.config.drain_seconds, Some(number))
-    }),
-    list(SERVICES, "[NAME=]FILE[@URL] without credentials in the URL, such as pets=pets.yaml@https://api.example.com", sources::is_service, |draft, folder, texts| {
-        let services = texts.iter().map(|text| sources::parse_service(folder, text)).collect();
-        put(&mut draft.config.sources.services, services)
-    }).flag("openapi", "[NAME=]FILE[@URL]", "Serve an OpenAPI document or contract file as NAME/…, and call the service at URL; can be \
-                                            repeated")
-      .for_stdio(),
-    list(SERVERS, "[NAME=]URL without credentials in the URL, such as files=https://mcp.example.com/mcp", sources::is_server_url, |draft, _, texts| {
-        put(&mut draft.config.sources.servers, texts.iter().map(|text| sources::parse_server_url(text)).collect())
-    }).flag("mcp", "[NAME=]URL", "Serve the tools of the MCP server at URL as NAME/…; can be repeated")
-      .for_stdio(),
-    list("mcp_commands", "[NAME=]COMMAND with balanced quotes, such as files=npx -y @modelcontextprotocol/server-filesystem .", sources::is_server_command, |draft, _, texts| {
-        put(&mut draft.config.sources.commands, texts.iter().map(|text| sources::parse_server_command(text)).collect())
-    }).flag("mcp-stdio", "[NAME=]COMMAND", "Start an MCP server with COMMAND and serve its tools as NAME/…; can be repeated")
-      .for_stdio(),
-    list("overlays", "paths of overlay files", |text| !text.is_empty(), |draft, folder, texts| {
-        let paths = texts.iter().map(|text| folder.join(text)).collect();
-        put(&mut draft.config.sources.overlays, Some(paths))
-    }).flag("overlay", "FILE", "Apply an overlay file to the operations; can be repeated")
-      .for_stdio(),
-    list("allowed_hosts", "hosts, addresses or networks, such as billing.internal:8080 or 10.0.0.0/8", is_allowed, |draft, _, hosts| {
-        put(&mut draft.config.sources.allowed_hosts, Some(hosts))
-    }).flag("allow-host", "HOST", "A private host or network that panpan may connect to; can be repeated")
-      .for_stdio(),
-    list("enable", "names of built-in operations, such as http/call", |text| !text.is_empty(), |draft, _, names| {
-        put(&mut draft.config.sources.enabled, Some(names))
-    }).flag("enable", "OPERATION", "Serve a built-in operation that is off by default: http/call; can be repeated")
-      .for_stdio(),
-    list("builtin", "a list of calls, json and services, or none", is_built_in_namespace, |draft, _, names| {
-        let named = names.into_iter().filter(|it| it != builtin::NONE).collect();
-        put(&mut draft.config.sources.built_in.namespaces, Some(Some(named)))
-    }).flag("builtin", "NAMESPACE", "Serve only these built-in operations: calls, json, services, or none; can be repeated [default: \
-                                     all, as MCP tools only without a service or MCP server]")
-      .for_stdio(),
-    boolean("demo", |draft, is_served| put(&mut draft.config.sources.built_in.demo, Some(Some(is_served))))
+            loopback address]"),
+    of("hosts", List("a list of host names, such as panpan.example.com or localhost:7077", is_host,
+        |draft, _, hosts| put(&mut draft.config.hosts, Some(hosts.to_vec()))))
+        .flag("host", "NAME", "A host name that clients may use for this server; can be repeated [default: loopback names on a \
+            loopback address, otherwise any]"),
+    of("origins", List("a list of origins, such as https://app.example.com", is_origin,
+        |draft, _, origins| put(&mut draft.config.origins, Some(origins.to_vec()))))
+        .flag("origin", "ORIGIN", "An origin whose web pages may call this server; can be repeated [default: the server's own]"),
+    of("drain_seconds", Number(0, DRAIN_SECONDS_LIMIT, |draft, it| put(&mut draft.config.drain_seconds, Some(it)))),
+    of(SERVICES, List("[NAME=]FILE[@URL] without credentials in the URL, such as pets=pets.yaml@https://api.example.com",
+        |text| sources::parse_service(Path::new(""), text).is_some(),
+        |draft, folder, texts| put(&mut draft.config.sources.services, texts.iter().map(|text| sources::parse_service(folder, text)).collect())))
+        .flag("openapi", "[NAME=]FILE[@URL]", "Serve an OpenAPI document or contract file as NAME/…, and call the service at URL; can be \
+            repeated")
+        .for_stdio(),
+    of(SERVERS, List("[NAME=]URL without credentials in the URL, such as files=https://mcp.example.com/mcp",
+        |text| sources::parse_server_url(text).is_some(),
+        |draft, _, texts| put(&mut draft.config.sources.servers, texts.iter().map(|text| sources::parse_server_url(text)).collect())))
+        .flag("mcp", "[NAME=]URL", "Serve the tools of the MCP server at URL as NAME/…; can be repeated")
+        .for_stdio(),
+    of("mcp_commands", List("[NAME=]COMMAND with balanced quotes, such as files=npx -y @modelcontextprotocol/server-filesystem .",
+        |text| sources::parse_server_command(text).is_some(),
+        |draft, _, texts| put(&mut draft.config.sources.commands, texts.iter().map(|text| sources::parse_server_command(text)).collect())))
+        .flag("mcp-stdio", "[NAME=]COMMAND", "Start an MCP server with COMMAND and serve its tools as NAME/…; can be repeated")
+        .for_stdio(),
+    of("overlays", List("paths of overlay files", |text| !text.is_empty(),
+        |draft, folder, texts| put(&mut draft.config.sources.overlays, Some(texts.iter().map(|text| folder.join(text)).collect()))))
+        .flag("overlay", "FILE", "Apply an overlay file to the operations; can be repeated")
+        .for_stdio(),
+    of("allowed_hosts", List("hosts, addresses or networks, such as billing.internal:8080 or 10.0.0.0/8", is_allowed,
+        |draft, _, hosts| put(&mut draft.config.sources.allowed_hosts, Some(hosts.to_vec()))))
+        .flag("allow-host", "HOST", "A private host or network that panpan may connect to; can be repeated")
+        .for_stdio(),
+    of("enable", List("names of built-in operations, such as http/call", |text| !text.is_empty(),
+        |draft, _, names| put(&mut draft.config.sources.enabled, Some(names.to_vec()))))
+        .flag("enable", "OPERATION", "Serve a built-in operation that is off by default: http/call; can be repeated")
+        .for_stdio(),
+    of("builtin", List("a list of calls, json and services, or none", is_built_in_namespace,
+        |draft, _, names| put(&mut draft.config.sources.built_in.namespaces, Some(Some(names.iter().filter(|it| *it != builtin::NONE).cloned().collect())))))
+        .flag("builtin", "NAMESPACE", "Serve only these built-in operations: calls, json, services, or none; can be repeated [default: \
+            all, as MCP tools only without a service or MCP server]")
+        .for_stdio(),
+    of("demo", Boolean(|draft, is_served| put(&mut draft.config.sources.built_in.demo, Some(Some(is_served)))))
         .flag("demo", "true|false", "Serve the demo operations [default: true without a service or MCP server]")
         .for_stdio(),
-    text("tls.certificate", "the path of a PEM file with certificates", |draft, folder, text| {
-        put(&mut draft.certificate, Some(Some(folder.join(text))))
-    }).flag("tls-certificate", "FILE", "The PEM file with the certificate chain of this server, its own certificate first"),
-    text("tls.key", "the path of a PEM file with a private key", |draft, folder, text| {
-        put(&mut draft.key, Some(Some(folder.join(text))))
-    }).flag("tls-key", "FILE", "The PEM file with the private key of the certificate"),
-    text("mcp.tools", "auto, each or search", |draft, _, text| put(&mut draft.config.tools, tool_form(text)))
+    of("tls.certificate", Text("the path of a PEM file with certificates",
+        |draft, folder, text| put(&mut draft.certificate, Some(Some(folder.join(text))))))
+        .flag("tls-certificate", "FILE", "The PEM file with the certificate chain of this server, its own certificate first"),
+    of("tls.key", Text("the path of a PEM file with a private key",
+        |draft, folder, text| put(&mut draft.key, Some(Some(folder.join(text))))))
+        .flag("tls-key", "FILE", "The PEM file with the private key of the certificate"),
+    of("mcp.tools", Text("auto, each or search", |draft, _, text| put(&mut draft.config.tools, tool_form(text))))
         .flag("tools", "FORM", "How MCP clients see operations: each (one tool per operation), search (search tools), or \
-                                auto (each up to 64 operations) [default: auto]"),
-    text("log.level", "off, error, warn, info, debug or trace, or levels per target such as info,panpan=debug",
+            auto (each up to 64 operations) [default: auto]"),
+    of("log.level", Text("off, error, warn, info, debug or trace, or levels per target such as info,panpan=debug",
         |draft, _, text| put(&mut draft.config.log.level, is_level(text).then(|| text.to_owned())),
-    ).flag("log-level", "LEVEL", "The log level: off, error, warn, info, debug or trace [default: info]"),
-    text("log.format", "text or json", |draft, _, text| put(&mut draft.config.log.format, log_format(text)))
+    )).flag("log-level", "LEVEL", "The log level: off, error, warn, info, debug or trace [default: info]"),
+    of("log.format", Text("text or json", |draft, _, text| put(&mut draft.config.log.format, log_format(text))))
         .flag("log-format", "FORMAT", "The format of the log: text or json [default: text]"),
-    number("limits.body_bytes", 1, DOCUMENT_BYTES_LIMIT as u64, |draft, number| {
-        put(&mut draft.config.limits.body_bytes, count(number))
-    }),
-    number("limits.batch", 1, COUNT_LIMIT, |draft, number| put(&mut draft.config.limits.batch, count(number))),
-    number("limits.calls_per_second", 1, COUNT_LIMIT, |draft, number| {
-        put(&mut draft.config.limits.calls_per_second, rate(number))
-    }),
-    number("limits.burst", 1, COUNT_LIMIT, |draft, number| put(&mut draft.config.limits.burst, rate(number))),
-    number("limits.calls_in_flight", 1, COUNT_LIMIT, |draft, number| {
-        put(&mut draft.config.limits.calls_in_flight, count(number))
-    }),
-    number("limits.calls_in_flight_per_caller", 1, COUNT_LIMIT, |draft, number| {
-        put(&mut draft.config.limits.calls_in_flight_per_caller, count(number))
-    }),
-    number("limits.streams", 1, COUNT_LIMIT, |draft, number| put(&mut draft.config.limits.streams, count(number))),
-    number("limits.streams_per_caller", 1, COUNT_LIMIT, |draft, number| {
-        put(&mut draft.config.limits.streams_per_caller, count(number))
-    }),
-    number("limits.connections", 1, COUNT_LIMIT, |draft, number| {
-        put(&mut draft.config.limits.connections, count(number))
-    }),
-    number("limits.connections_per_address", 1, COUNT_LIMIT, |draft, number| {
-        put(&mut draft.config.limits.connections_per_address, count(number))
-    }),
-    number("limits.unread_bytes", 1, BYTES_LIMIT, |draft, number| {
-        put(&mut draft.config.limits.unread_bytes, count(number))
-    }),
-    number("limits.unread_bytes_per_caller", 1, BYTES_LIMIT, |draft, number| {
-        put(&mut draft.config.limits.unread_bytes_per_caller, count(number))
-    }),
-    number("limits.head_timeout_seconds", 1, TIMEOUT_SECONDS_LIMIT, |draft, number| {
-        put(&mut draft.config.limits.head_timeout, Some(Duration::from_secs(number)))
-    }),
-    number("limits.body_timeout_seconds", 1, TIMEOUT_SECONDS_LIMIT, |draft, number| {
-        put(&mut draft.config.limits.body_timeout, Some(Duration::from_secs(number)))
-    }),
-    number("limits.write_timeout_seconds", 1, TIMEOUT_SECONDS_LIMIT, |draft, number| {
-        put(&mut draft.config.limits.write_timeout, Some(Duration::from_secs(number)))
-    }),
+    of("limits.body_bytes", Number(1, DOCUMENT_BYTES_LIMIT as u64, |draft, it| put(&mut draft.config.limits.body_bytes, count(it)))),
+    of("limits.batch", Number(1, COUNT_LIMIT, |draft, it| put(&mut draft.config.limits.batch, count(it)))),
+    of("limits.calls_per_second", Number(1, COUNT_LIMIT, |draft, it| put(&mut draft.config.limits.calls_per_second, rate(it)))),
+    of("limits.burst", Number(1, COUNT_LIMIT, |draft, it| put(&mut draft.config.limits.burst, rate(it)))),
+    of("limits.calls_in_flight", Number(1, COUNT_LIMIT, |draft, it| put(&mut draft.config.limits.calls_in_flight, count(it)))),
+    of("limits.calls_in_flight_per_caller", Number(1, COUNT_LIMIT, |draft, it| put(&mut draft.config.limits.calls_in_flight_per_caller, count(it)))),
+    of("limits.streams", Number(1, COUNT_LIMIT, |draft, it| put(&mut draft.config.limits.streams, count(it)))),
+    of("limits.streams_per_caller", Number(1, COUNT_LIMIT, |draft, it| put(&mut draft.config.limits.streams_per_caller, count(it)))),
+    of("limits.connections", Number(1, COUNT_LIMIT, |draft, it| put(&mut draft.config.limits.connections, count(it)))),
+    of("limits.connections_per_address", Number(1, COUNT_LIMIT, |draft, it| put(&mut draft.config.limits.connections_per_address, count(it)))),
+    of("limits.unread_bytes", Number(1, BYTES_LIMIT, |draft, it| put(&mut draft.config.limits.unread_bytes, count(it)))),
+    of("limits.unread_bytes_per_caller", Number(1, BYTES_LIMIT, |draft, it| put(&mut draft.config.limits.unread_bytes_per_caller, count(it)))),
+    of("limits.head_timeout_seconds", Number(1, TIMEOUT_SECONDS_LIMIT, |draft, it| put(&mut draft.config.limits.head_timeout, Some(Duration::from_secs(it))))),
+    of("limits.body_timeout_seconds", Number(1, TIMEOUT_SECONDS_LIMIT, |draft, it| put(&mut draft.config.limits.body_timeout, Some(Duration::from_secs(it))))),
+    of("limits.write_timeout_seconds", Number(1, TIMEOUT_SECONDS_LIMIT, |draft, it| put(&mut draft.config.limits.write_timeout, Some(Duration::from_secs(it))))),
 ];
 
 /// The setting with this name.
@@ -236,19 +198,9 @@ impl Setting {
     /// The expected value, for messages about an invalid one.
     pub(super) fn expected(&self) -> String {
         match self.kind {
-            Kind::Boolean { .. } => "true or false".to_owned(),
-            Kind::Number { from, to, .. } => format!("a whole number from {from} to {to}"),
-            Kind::Text { expected, .. } | Kind::List { expected, .. } => expected.to_owned(),
-        }
-    }
-
-    const fn of(name: &'static str, kind: Kind) -> Self {
-        Self {
-            name,
-            kind,
-            flag: None,
-            secret: false,
-            for_stdio: false,
+            Boolean(_) => "true or false".to_owned(),
+            Number(from, to, _) => format!("a whole number from {from} to {to}"),
+            Text(expected, _) | List(expected, ..) => expected.to_owned(),
         }
     }
 
@@ -268,41 +220,14 @@ impl Setting {
     }
 }
 
-const fn boolean(name: &'static str, set: fn(&mut Draft, bool) -> bool) -> Setting {
-    Setting::of(name, Kind::Boolean { set })
-}
-
-const fn number(
-    name: &'static str,
-    from: u64,
-    to: u64,
-    set: fn(&mut Draft, u64) -> bool,
-) -> Setting {
-    Setting::of(name, Kind::Number { from, to, set })
-}
-
-const fn text(
-    name: &'static str,
-    expected: &'static str,
-    set: fn(&mut Draft, &Path, &str) -> bool,
-) -> Setting {
-    Setting::of(name, Kind::Text { expected, set })
-}
-
-const fn list(
-    name: &'static str,
-    expected: &'static str,
-    accept: fn(&str) -> bool,
-    set: fn(&mut Draft, &Path, Vec<String>) -> bool,
-) -> Setting {
-    Setting::of(
+const fn of(name: &'static str, kind: Kind) -> Setting {
+    Setting {
         name,
-        Kind::List {
-            expected,
-            accept,
-            set,
-        },
-    )
+        kind,
+        flag: None,
+        secret: false,
+        for_stdio: false,
+    }
 }
 
 fn put<T>(target: &mut T, value: Option<T>) -> bool {

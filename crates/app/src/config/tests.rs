@@ -175,8 +175,8 @@ fn paths_in_the_file_are_relative_to_its_folder() {
 fn samples(setting: &Setting) -> ([&'static str; 3], Option<(&'static str, &'static str)>) {
     let samples = match (setting.name, setting.kind) {
         ("store_mb", _) => ["17", "18", "19"],
-        (_, Kind::Number { .. }) => ["7", "8", "9"],
-        (_, Kind::Boolean { .. }) => ["true", "false", "true"],
+        (_, Kind::Number(..)) => ["7", "8", "9"],
+        (_, Kind::Boolean(_)) => ["true", "false", "true"],
         ("listen", _) => ["[::1]:1", "[::1]:2", "[::1]:3"],
         ("store", _) => ["sqlite:a", "sqlite:b", "sqlite:c"],
         ("mcp.tools", _) => ["each", "search", "each"],
@@ -205,9 +205,9 @@ fn samples(setting: &Setting) -> ([&'static str; 3], Option<(&'static str, &'sta
 fn line(setting: &Setting, value: &str) -> String {
     let name = setting.name;
     match setting.kind {
-        Kind::Number { .. } | Kind::Boolean { .. } => format!("{name} = {value}\n"),
-        Kind::Text { .. } => format!("{name} = \"{value}\"\n"),
-        Kind::List { .. } => format!("{name} = [\"{value}\"]\n"),
+        Kind::Number(..) | Kind::Boolean(_) => format!("{name} = {value}\n"),
+        Kind::Text(..) => format!("{name} = \"{value}\"\n"),
+        Kind::List(..) => format!("{name} = [\"{value}\"]\n"),
     }
 }
 
@@ -246,7 +246,7 @@ fn for_every_setting_a_flag_overrides_a_variable_and_a_variable_the_file() {
 #[test]
 fn every_number_is_read_within_its_range_and_not_beyond() {
     for setting in &SETTINGS {
-        let Kind::Number { from, to, .. } = setting.kind else {
+        let Kind::Number(from, to, _) = setting.kind else {
             continue;
         };
         let (_, other) = samples(setting);

@@ -20,24 +20,25 @@ impl SourceCalls {
     pub(super) fn of(
         namespace: &str,
         all: CallSettings,
-        by_name: BTreeMap<String, CallSettings>,
+        by_name: &BTreeMap<String, CallSettings>,
     ) -> Self {
-        let by_name = by_name.into_iter().map(|(pattern, settings)| {
+        let by_name = by_name.iter().map(|(pattern, settings)| {
             let has_namespace = pattern.contains('/') || pattern.starts_with('*');
             let pattern = match has_namespace {
                 true => pattern.trim_start_matches('/').to_owned(),
                 false => format!("{namespace}/{pattern}"),
             };
-            (pattern, settings)
+            (pattern, *settings)
         });
         let mut by_name: Vec<_> = by_name.collect();
         by_name.sort_by_key(|(pattern, _)| pattern.len());
         Self { all, by_name }
     }
 
-    /// Applies the settings for all operations.
-    pub(super) fn apply_to_all(&self, spec: &mut OperationSpec) {
+    /// Applies all settings to an operation.
+    pub(crate) fn apply(&self, spec: &mut OperationSpec) {
         self.all.apply(spec);
+        self.apply_by_name(spec);
     }
 
     /// Applies the settings for operations by name.
@@ -86,7 +87,7 @@ mod tests {
             ("missing", settings(6)),
         ];
         let by_name = by_name.map(|(pattern, it)| (pattern.to_owned(), it));
-        let calls = SourceCalls::of("svc", settings(1), BTreeMap::from(by_name));
+        let calls = SourceCalls::of("svc", settings(1), &BTreeMap::from(by_name));
         let names = ["create", "listUsers", "listOrders", "getOrder", "slow"];
         let mut specs: Vec<_> = names
             .iter()
@@ -94,8 +95,7 @@ mod tests {
             .map(|name| OperationSpec::new(name, OperationType::Query))
             .collect();
         for spec in &mut specs {
-            calls.apply_to_all(spec);
-            calls.apply_by_name(spec);
+            calls.apply(spec);
         }
         let found: Vec<_> = specs.iter().filter_map(|it| it.timeout_ms).collect();
         assert_eq!(found, [1, 2, 3, 4, 5]);

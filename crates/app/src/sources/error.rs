@@ -89,7 +89,7 @@ impl LoadError {
 pub(crate) struct Lines(Vec<String>);
 
 impl Lines {
-    pub(super) fn of<T: std::fmt::Display>(problems: impl IntoIterator<Item = T>) -> Self {
+    pub(crate) fn of<T: std::fmt::Display>(problems: impl IntoIterator<Item = T>) -> Self {
         Self(problems.into_iter().map(|it| it.to_string()).collect())
     }
 }

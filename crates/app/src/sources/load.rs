@@ -8,8 +8,8 @@ use panpan_contract::binding::HttpBinding;
 use panpan_contract::contract_file::{self, ContractFile};
 use panpan_contract::operation::OperationName;
 use panpan_openapi::{
-    DOCUMENT_BYTES_LIMIT, ImportOptions, Overlay, OverlayProblem, Summary, apply_matching_lines,
-    apply_overlay, apply_to_shown, lines_beyond_shown, unmatched_lines,
+    DOCUMENT_BYTES_LIMIT, Filters, ImportOptions, Overlay, OverlayProblem, Summary,
+    apply_matching_lines, apply_overlay, apply_to_shown, lines_beyond_shown, unmatched_lines,
 };
 use panpan_redact::Secret;
 use panpan_runtime::{Builder, Credentials, Registration, Registry};
@@ -21,9 +21,10 @@ use serde_json::{Map, Value};
 
 use super::error::{Lines, LoadError};
 use super::output_schema::DefinitionSizes;
-use super::{ServiceSource, Sources, read_overlay, secret, secret_variable};
+use super::{ServiceSource, Sources, read_overlay, secret_variable, secrets};
 use crate::builtin::BuiltIns;
 use crate::files::read_file;
+use crate::log::amount;
 
 /// The name of the secret for every security scheme without an entry.
 const ANY_SCHEME: &str = "*";
@@ -31,7 +32,8 @@ const ANY_SCHEME: &str = "*";
 /// The operations of all described services, and the settings of built-in operations.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Loaded {
-    registrations: Vec<Registration>,
+    /// The operations of the services.
+    pub(crate) registrations: Vec<Registration>,
     /// One line about each service.
     pub(crate) lines: Vec<String>,
     /// Parts of the descriptions that are invalid or not used.
@@ -54,11 +56,6 @@ type Register = fn(Builder, Client) -> Builder;
 const OUTBOUND: [(&str, Register); 1] = [("http/call", panpan_operations::http_call)];
 
 impl Loaded {
-    /// The operations of the services.
-    pub(crate) fn registrations(&self) -> &[Registration] {
-        &self.registrations
-    }
-
     /// Applies the overlays for all operations to built-in operations and those of MCP servers.
     pub(crate) fn apply_overlays(&self, others: &mut Vec<Registration>) {
         for (_, overlay) in &self.overlays {
@@ -146,7 +143,7 @@ impl ServiceSource {
     fn load(&self, all: &Sources, loaded: &mut Loaded) -> Result<(), LoadError> {
         let mut contract = self.contract(loaded)?;
         for spec in &mut contract.operations {
-            self.calls.apply_to_all(spec);
+            self.calls.all.apply(spec);
         }
         for path in &self.overlays {
             let applied = apply_overlay(&mut contract.operations, &read_overlay_file(path)?);
@@ -165,15 +162,18 @@ impl ServiceSource {
         loaded.names.extend(names.cloned());
         for spec in &mut contract.operations {
             self.calls.apply_by_name(spec);
-            spec.access_control.require(&self.scopes);
+            spec.access_control.require(&self.scopes.0);
         }
+        let passed = self.pass_headers.0.iter();
         let service = Service {
             name: self.namespace.clone(),
             base: self.url.clone(),
             client: all.client(self.url.as_ref())?,
             credentials: self.read_credentials()?,
             headers: self.read_headers()?,
-            passed: self.forwarded_headers(),
+            passed: passed
+                .map(|(from, to)| (from.to_string(), to.clone()))
+                .collect(),
             circuit: self.calls.circuit(),
         };
         loaded.blocked.extend(self.blocked(&contract, all)?);
@@ -221,10 +221,8 @@ impl ServiceSource {
         let document = panpan_openapi::parse(&bytes)
             .map_err(|error| LoadError::Unparsed(self.file.clone(), error))?;
         if is_contract(&document) {
-            let contract = contract_file::check(&bytes);
-            let invalid = |problems| LoadError::Contract(self.file.clone(), Lines::of(problems));
-            let mut contract =
-                contract.map_err(|problems: Vec<contract_file::Problem>| invalid(problems))?;
+            let mut contract = contract_file::check(&bytes)
+                .map_err(|problems| LoadError::Contract(self.file.clone(), Lines::of(problems)))?;
             if self.is_named {
                 self.rename(&mut contract)?;
             }
@@ -235,7 +233,10 @@ impl ServiceSource {
         }
         let options = ImportOptions {
             namespace: self.namespace.clone(),
-            filters: self.filters.clone(),
+            filters: Filters {
+                include: self.include.clone(),
+                exclude: self.exclude.clone(),
+            },
         };
         let import = panpan_openapi::import(&document, &options)
             .map_err(|error| LoadError::Unimported(self.file.clone(), error))?;
@@ -286,41 +287,31 @@ impl ServiceSource {
     /// The line about the service.
     fn line(&self, operations: usize, summary: Option<Summary>) -> String {
         let (namespace, file) = (&self.namespace, self.file.display());
-        let line = format!("{namespace}: {operations} operations from {file}");
-        match summary {
-            Some(summary) => format!("{line}, {} declared failures", summary.failures),
-            None => line,
-        }
+        let operations = amount(operations, "operation", "operations");
+        let line = format!("{namespace}: {operations} from {file}");
+        let failures =
+            summary.map(|it| amount(it.failures, "declared failure", "declared failures"));
+        failures.map_or(line.clone(), |failures| format!("{line}, {failures}"))
     }
 
     fn read_credentials(&self) -> Result<Credentials, LoadError> {
-        let mut secrets = Vec::new();
-        for (name, source) in &self.credentials {
-            secrets.push((name.clone(), secret(&self.namespace, name, source)?));
-        }
-        if !self.credentials.contains_key(ANY_SCHEME) {
-            let variable = secret_variable(&self.namespace);
-            if let Some(secret) = env::var(variable).ok().filter(|it| !it.is_empty()) {
-                secrets.push((ANY_SCHEME.to_owned(), Secret::new(secret)));
-            }
-        }
+        let mut secrets = secrets(&self.namespace, &self.credentials)?;
+        let any = env::var(secret_variable(&self.namespace)).ok();
+        let is_set = |it: &String| !it.is_empty() && !self.credentials.contains_key(ANY_SCHEME);
+        secrets.extend(
+            any.filter(is_set)
+                .map(|it| (ANY_SCHEME.to_owned(), Secret::new(it))),
+        );
         Ok(Credentials::from_iter(secrets))
-    }
-
-    fn forwarded_headers(&self) -> Vec<(String, HeaderName)> {
-        let passed = self.pass_headers.iter();
-        let passed = passed.map(|(from, to)| (from.as_str().to_owned(), to.clone()));
-        passed.collect()
     }
 
     fn read_headers(&self) -> Result<HeaderMap, LoadError> {
         let mut headers = HeaderMap::new();
-        for (name, source) in &self.headers {
-            let secret = secret(&self.namespace, name, source)?;
+        for (name, secret) in secrets(&self.namespace, &self.headers)? {
             let parsed = HeaderName::from_bytes(name.as_bytes()).ok();
             let value = HeaderValue::from_str(secret.expose()).ok();
             let (Some(parsed), Some(mut value)) = (parsed, value) else {
-                let (name, namespace) = (name.clone(), self.namespace.clone());
+                let namespace = self.namespace.clone();
                 return Err(LoadError::Header { name, namespace });
             };
             value.set_sensitive(true);

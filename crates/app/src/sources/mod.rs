@@ -15,9 +15,7 @@ mod tables;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use panpan_openapi::Filters;
 use panpan_redact::Secret;
-use panpan_upstream::Url;
 use panpan_upstream::header::HeaderName;
 use panpan_upstream::mcp::McpUpstream;
 
@@ -25,15 +23,12 @@ use crate::builtin::BuiltInSettings;
 use crate::files::read_text_file;
 
 pub(crate) use calls::SourceCalls;
-pub(crate) use error::LoadError;
+pub(crate) use error::{Lines, LoadError};
 pub(crate) use load::Loaded;
 pub(crate) use overlay::{OVERLAY_HINT, OverlayFileError, read_overlay};
-pub(crate) use servers::{
-    ServerSource, ServerTable, is_server_command, is_server_url, parse_server_command,
-    parse_server_url,
-};
-pub(crate) use shorthand::{is_service, parse_service};
-pub(crate) use tables::{SECRET_VARIABLE_PREFIX, ServiceTable, secret_variable};
+pub(crate) use servers::{ServerSource, parse_server_command, parse_server_url};
+pub(crate) use shorthand::parse_service;
+pub(crate) use tables::{SECRET_VARIABLE_PREFIX, SecretSource, ServiceSource, secret_variable};
 
 /// All sources.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -52,56 +47,6 @@ pub(crate) struct Sources {
     pub(crate) enabled: Vec<String>,
     pub(crate) built_in: BuiltInSettings,
 }
-
-/// A described service.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct ServiceSource {
-    /// The namespace of its operations.
-    pub(crate) namespace: String,
-    /// Whether the operator chose the namespace; otherwise the operations of a contract keep their names.
-    pub(crate) is_named: bool,
-    /// An OpenAPI document or a contract file.
-    pub(crate) file: PathBuf,
-    /// The URL of the service, if not the one in the description.
-    pub(crate) url: Option<Url>,
-    /// Overlays for its operations.
-    pub(crate) overlays: Vec<PathBuf>,
-    /// The scopes that its operations require in addition to those in the description.
-    pub(crate) scopes: Vec<String>,
-    /// Which operations are imported.
-    pub(crate) filters: Filters,
-    /// The credentials, by the names of its security schemes.
-    pub(crate) credentials: BTreeMap<String, SecretSource>,
-    /// Headers of every request.
-    pub(crate) headers: BTreeMap<String, SecretSource>,
-    /// Headers of callers, and the names they are forwarded under.
-    pub(crate) pass_headers: Vec<(HeaderName, HeaderName)>,
-    /// The call settings.
-    pub(crate) calls: SourceCalls,
-}
-
-/// Where a secret is stored.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum SecretSource {
-    /// In an environment variable.
-    Variable(String),
-    /// In a file; a line break at its end is ignored.
-    File(PathBuf),
-    /// In the configuration itself.
-    Inline(Hidden),
-}
-
-/// A secret text that can be compared but not printed.
-#[derive(Clone, Debug)]
-pub(crate) struct Hidden(Secret<String>);
-
-impl PartialEq for Hidden {
-    fn eq(&self, other: &Self) -> bool {
-        self.0.expose() == other.0.expose()
-    }
-}
-
-impl Eq for Hidden {}
 
 impl Sources {
     /// Whether a service or an MCP server is configured.
@@ -132,42 +77,30 @@ impl Sources {
 
     /// The headers of callers that are forwarded to services and may contain secrets.
     pub(crate) fn passed_headers(&self) -> Vec<HeaderName> {
-        let passed = self.services.iter().flat_map(|it| &it.pass_headers);
+        let passed = self.services.iter().flat_map(|it| &it.pass_headers.0);
         passed.map(|(from, _)| from.clone()).collect()
     }
 
     /// The files that describe operations.
     pub(crate) fn files(&self) -> impl Iterator<Item = &Path> {
-        let of_services = self.services.iter().flat_map(|it| {
-            let own = std::iter::once(&it.file);
-            own.chain(&it.overlays)
-        });
+        let services = self.services.iter();
+        let of_services = services.flat_map(|it| [&it.file].into_iter().chain(&it.overlays));
         of_services.chain(&self.overlays).map(PathBuf::as_path)
-    }
-}
-
-impl ServiceSource {
-    fn at(namespace: String, file: PathBuf, url: Option<Url>) -> Self {
-        Self {
-            namespace,
-            is_named: false,
-            file,
-            url,
-            overlays: Vec::new(),
-            scopes: Vec::new(),
-            filters: Filters::default(),
-            credentials: BTreeMap::new(),
-            headers: BTreeMap::new(),
-            pass_headers: Vec::new(),
-            calls: SourceCalls::default(),
-        }
     }
 }
 
 /// The largest file that is read for a secret.
 const SECRET_BYTES_LIMIT: usize = 64 * 1024;
 
-/// Reads a secret of a source.
+/// Reads the secrets of a source.
+fn secrets(
+    namespace: &str,
+    sources: &BTreeMap<String, SecretSource>,
+) -> Result<Vec<(String, Secret<String>)>, LoadError> {
+    let read = |(name, source): (&String, _)| Ok((name.clone(), secret(namespace, name, source)?));
+    sources.iter().map(read).collect()
+}
+
 fn secret(namespace: &str, name: &str, source: &SecretSource) -> Result<Secret<String>, LoadError> {
     let missing = |reason: String| LoadError::Secret {
         name: name.to_owned(),
@@ -176,15 +109,15 @@ fn secret(namespace: &str, name: &str, source: &SecretSource) -> Result<Secret<S
     };
     match source {
         SecretSource::Inline(hidden) => Ok(Secret::new(hidden.0.expose().clone())),
-        SecretSource::Variable(variable) => match std::env::var(variable) {
+        SecretSource::Variable { env } => match std::env::var(env) {
             Ok(secret) if !secret.is_empty() => Ok(Secret::new(secret)),
-            _ => Err(missing(format!("the variable {variable} is not set"))),
+            _ => Err(missing(format!("the variable {env} is not set"))),
         },
-        SecretSource::File(path) => match read_text_file(path, SECRET_BYTES_LIMIT) {
+        SecretSource::File { file } => match read_text_file(file, SECRET_BYTES_LIMIT) {
             Ok(secret) => Ok(Secret::new(
                 secret.trim_end_matches(['\r', '\n']).to_owned(),
             )),
-            Err(error) => Err(missing(format!("{}: {error}", path.display()))),
+            Err(error) => Err(missing(format!("{}: {error}", file.display()))),
         },
     }
 }

@@ -9,7 +9,6 @@ use panpan_contract::binding::SuccessBodies;
 use panpan_contract::circuit::CircuitRule;
 use panpan_contract::operation::{CallSettings, Outputs, Redaction};
 use panpan_contract::retry::RetryRule;
-use panpan_runtime::Registration;
 use panpan_upstream::Url;
 use panpan_upstream::mcp::{
     McpAddress, McpCommand, McpNames, McpSettings, McpTransport, McpUpstream,
@@ -17,67 +16,40 @@ use panpan_upstream::mcp::{
 use serde::Deserialize;
 
 use super::error::LoadError;
-use super::shorthand::{is_namespace, is_service_url, namespace_of};
-use super::tables::{Scopes, SecretValue, resolved};
-use super::{SecretSource, SourceCalls, secret};
+use super::shorthand::{is_namespace, namespace_of, parse_url, split_namespace};
+use super::tables::{Scopes, resolve_files, source_calls};
+use super::{SecretSource, SourceCalls, secrets};
 
-/// An MCP server.
-#[derive(Clone, Debug, PartialEq)]
+/// An MCP server: a table `[[mcp_servers]]`, or its short form.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct ServerSource {
     /// The namespace of its operations.
+    #[serde(default)]
     pub(crate) namespace: String,
-    transport: Transport,
-    /// The call settings.
-    pub(crate) calls: SourceCalls,
-    /// The scopes that its tools, resources and prompts require.
-    scopes: Vec<String>,
-    sessions: bool,
-    /// Whether all callers share one session.
-    pub(crate) shared: bool,
-    /// Whether there is only one client.
-    pub(crate) one_client: bool,
-    sessions_limit: Option<NonZeroUsize>,
-    session_idle: Option<Duration>,
-    /// Whether names of tools and prompts have a prefix; unset for the default.
-    names: Option<McpNames>,
-    success_bodies: SuccessBodies,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Transport {
-    Http {
-        url: Url,
-        headers: BTreeMap<String, SecretSource>,
-    },
-    Stdio {
-        words: Vec<String>,
-        environment: BTreeMap<String, SecretSource>,
-        directory: Option<PathBuf>,
-    },
-}
-
-/// A table `[[mcp_servers]]`.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct ServerTable {
-    namespace: Option<String>,
     url: Option<String>,
     #[serde(default)]
-    headers: BTreeMap<String, SecretValue>,
+    headers: BTreeMap<String, SecretSource>,
     #[serde(default)]
     command: Vec<String>,
     #[serde(default)]
-    env: BTreeMap<String, SecretValue>,
+    env: BTreeMap<String, SecretSource>,
     directory: Option<PathBuf>,
     call_timeout_seconds: Option<u64>,
+    /// The scopes that its tools, resources and prompts require.
     #[serde(default)]
     scopes: Scopes,
     #[serde(default)]
     sessions: bool,
+    /// Whether all callers share one session.
     #[serde(default)]
-    shared: bool,
+    pub(crate) shared: bool,
+    /// Whether there is only one client.
+    #[serde(skip)]
+    pub(crate) one_client: bool,
     sessions_limit: Option<NonZeroUsize>,
     session_idle_seconds: Option<NonZeroU64>,
+    /// Whether names of tools and prompts have a prefix; unset for the default.
     names: Option<McpNames>,
     #[serde(default)]
     success_bodies: SuccessBodies,
@@ -90,12 +62,15 @@ pub(crate) struct ServerTable {
     key_argument: Option<bool>,
     #[serde(default)]
     operations: BTreeMap<String, CallSettings>,
+    /// The call settings in the members before.
+    #[serde(skip)]
+    pub(crate) calls: SourceCalls,
 }
 
-impl ServerTable {
-    /// The server, or why the table is invalid; paths are relative to the folder of the configuration file.
-    pub(crate) fn resolve(self, folder: &Path) -> Result<ServerSource, String> {
-        let (default_namespace, transport) = match (self.url, self.command.is_empty()) {
+impl ServerSource {
+    /// Completes the source, or says why it is invalid; paths are relative to the folder.
+    pub(crate) fn resolve(mut self, folder: &Path) -> Result<Self, String> {
+        match (&self.url, self.command.is_empty()) {
             (Some(_), true) if !self.env.is_empty() || self.directory.is_some() => {
                 return Err("env and directory are for a server with a command".to_owned());
             }
@@ -103,29 +78,25 @@ impl ServerTable {
                 return Err("headers are for a server with a url".to_owned());
             }
             (Some(url), true) => {
-                let url = parse_url(&url).ok_or("url: expected an http:// or https:// URL without credentials, which belong in headers")?;
-                let headers = resolved(self.headers, folder);
-                (namespace_of_host(&url), Transport::Http { url, headers })
+                let url = parse_url(url).ok_or("url: expected an http:// or https:// URL without credentials, which belong in headers")?;
+                if self.namespace.is_empty() {
+                    self.namespace = namespace_of_host(&url).unwrap_or_default();
+                }
+                self.url = Some(url.into());
             }
-            (None, false) => {
-                let directory = self.directory.map(|it| folder.join(it));
-                let transport = Transport::Stdio {
-                    environment: resolved(self.env, folder),
-                    words: self.command,
-                    directory,
-                };
-                (None, transport)
-            }
+            (None, false) => {}
             _ => return Err("expected either url or command".to_owned()),
-        };
-        let namespace = self.namespace.or(default_namespace);
-        let namespace = namespace.ok_or("expected a namespace for the operations")?;
-        if !is_namespace(&namespace) {
+        }
+        if self.namespace.is_empty() {
+            return Err("expected a namespace for the operations".to_owned());
+        }
+        if !is_namespace(&self.namespace) {
             return Err(format!(
-                "{namespace:?} is not a valid namespace; use letters, digits, _ and -"
+                "{:?} is not a valid namespace; use letters, digits, _ and -",
+                self.namespace
             ));
         }
-        let timeout_ms = match (self.timeout_ms, self.call_timeout_seconds) {
+        self.timeout_ms = match (self.timeout_ms, self.call_timeout_seconds) {
             (Some(_), Some(_)) => {
                 let reason = "timeout_ms and call_timeout_seconds are the same setting; keep one";
                 return Err(reason.to_owned());
@@ -136,79 +107,36 @@ impl ServerTable {
             }
             (stated, None) => stated,
         };
-        let calls = CallSettings {
-            timeout_ms,
-            retry: self.retry,
-            patience_ms: self.patience_ms,
-            circuit: self.circuit,
-            outputs: self.outputs,
-            redaction: self.redaction,
-            key_argument: self.key_argument,
-        };
-        Ok(ServerSource {
-            calls: SourceCalls::of(&namespace, calls, self.operations),
-            namespace,
-            transport,
-            scopes: self.scopes.0,
-            sessions: self.sessions,
-            shared: self.shared,
-            one_client: false,
-            sessions_limit: self.sessions_limit,
-            session_idle: self
-                .session_idle_seconds
-                .map(|it| Duration::from_secs(it.get())),
-            names: self.names,
-            success_bodies: self.success_bodies,
-        })
+        self.calls = source_calls!(self);
+        self.directory = self.directory.map(|it| folder.join(it));
+        resolve_files(&mut self.headers, folder);
+        resolve_files(&mut self.env, folder);
+        Ok(self)
     }
-}
-
-/// Whether a text is `[NAMESPACE=]URL`.
-pub(crate) fn is_server_url(text: &str) -> bool {
-    parse_server_url(text).is_some()
 }
 
 /// The server at `[NAMESPACE=]URL`.
 pub(crate) fn parse_server_url(text: &str) -> Option<ServerSource> {
     let (namespace, url) = split_namespace(text);
-    let url = parse_url(url)?;
-    let namespace = namespace.map(str::to_owned);
-    let namespace = namespace.or_else(|| namespace_of_host(&url))?;
-    let headers = BTreeMap::new();
-    Some(ServerSource::new(
-        namespace,
-        Transport::Http { url, headers },
-    ))
-}
-
-/// Whether a text is `[NAMESPACE=]COMMAND`.
-pub(crate) fn is_server_command(text: &str) -> bool {
-    parse_server_command(text).is_some()
+    let source = ServerSource {
+        namespace: namespace.unwrap_or_default().to_owned(),
+        url: Some(url.to_owned()),
+        ..ServerSource::default()
+    };
+    source.resolve(Path::new("")).ok()
 }
 
 /// The server started by `[NAMESPACE=]COMMAND`.
 pub(crate) fn parse_server_command(text: &str) -> Option<ServerSource> {
     let (namespace, command) = split_namespace(text);
-    let words = split_words(command)?;
-    let default = || namespace_of(Path::new(words.first().map_or("", String::as_str)));
-    let namespace = namespace.map_or_else(default, str::to_owned);
-    let transport = Transport::Stdio {
-        words,
-        environment: BTreeMap::new(),
-        directory: None,
+    let command = split_words(command)?;
+    let default = || namespace_of(Path::new(&command[0]));
+    let source = ServerSource {
+        namespace: namespace.map_or_else(default, str::to_owned),
+        command,
+        ..ServerSource::default()
     };
-    Some(ServerSource::new(namespace, transport))
-}
-
-fn split_namespace(text: &str) -> (Option<&str>, &str) {
-    match text.split_once('=') {
-        Some((before, rest)) if is_namespace(before) => (Some(before), rest),
-        _ => (None, text),
-    }
-}
-
-fn parse_url(text: &str) -> Option<Url> {
-    Url::parse(text).ok().filter(is_service_url)
+    source.resolve(Path::new("")).ok()
 }
 
 /// The default namespace of a server with a URL: the first part of its host that is not generic.
@@ -238,16 +166,6 @@ fn split_words(command: &str) -> Option<Vec<String>> {
     (quote.is_none() && !words.is_empty()).then_some(words)
 }
 
-impl SourceCalls {
-    /// Applies the settings to an operation.
-    pub(crate) fn applied_to(&self, registration: Registration) -> Registration {
-        registration.with(|spec| {
-            self.apply_to_all(spec);
-            self.apply_by_name(spec);
-        })
-    }
-}
-
 /// The command that kills a server together with everything it started, even if this process is killed: `panpan
 /// guard`, under a path that works even if the executable file was replaced.
 fn guard() -> Option<Vec<String>> {
@@ -256,45 +174,19 @@ fn guard() -> Option<Vec<String>> {
 }
 
 impl ServerSource {
-    fn new(namespace: String, transport: Transport) -> Self {
-        Self {
-            namespace,
-            transport,
-            calls: SourceCalls::default(),
-            scopes: Vec::new(),
-            sessions: false,
-            shared: false,
-            one_client: false,
-            sessions_limit: None,
-            session_idle: None,
-            names: None,
-            success_bodies: SuccessBodies::default(),
-        }
-    }
-
     /// The client of the server, not connected yet. `is_only_source` decides the default for names.
     pub(crate) fn upstream(&self, is_only_source: bool) -> Result<McpUpstream, LoadError> {
-        let secrets = |sources: &BTreeMap<String, SecretSource>| {
-            let sources = sources.iter();
-            let read =
-                sources.map(|(name, it)| Ok((name.clone(), secret(&self.namespace, name, it)?)));
-            read.collect::<Result<Vec<_>, LoadError>>()
-        };
-        let transport = match &self.transport {
-            Transport::Http { url, headers } => McpTransport::Http(McpAddress {
-                headers: secrets(headers)?,
-                ..McpAddress::new(url.as_str())
+        let transport = match &self.url {
+            Some(url) => McpTransport::Http(McpAddress {
+                headers: secrets(&self.namespace, &self.headers)?,
+                ..McpAddress::new(url)
             }),
-            Transport::Stdio {
-                words,
-                environment,
-                directory,
-            } => McpTransport::Stdio(McpCommand {
-                arguments: words[1..].to_vec(),
-                environment: secrets(environment)?,
-                directory: directory.clone(),
+            None => McpTransport::Stdio(McpCommand {
+                arguments: self.command[1..].to_vec(),
+                environment: secrets(&self.namespace, &self.env)?,
+                directory: self.directory.clone(),
                 guard: guard(),
-                ..McpCommand::new(&words[0])
+                ..McpCommand::new(&self.command[0])
             }),
         };
         let mut settings = McpSettings {
@@ -303,7 +195,7 @@ impl ServerSource {
                 true => McpNames::Own,
                 false => McpNames::Prefixed,
             }),
-            scopes: self.scopes.clone(),
+            scopes: self.scopes.0.clone(),
             sessions: self.sessions,
             success_bodies: self.success_bodies,
             ..McpSettings::new(&self.namespace, transport)
@@ -314,7 +206,8 @@ impl ServerSource {
         sessions.limit = self
             .sessions_limit
             .map_or(sessions.limit, NonZeroUsize::get);
-        sessions.idle = self.session_idle.unwrap_or(sessions.idle);
+        let idle = self.session_idle_seconds;
+        sessions.idle = idle.map_or(sessions.idle, |it| Duration::from_secs(it.get()));
         McpUpstream::new(settings).map_err(|error| LoadError::Server {
             namespace: self.namespace.clone(),
             source: error,
@@ -351,10 +244,7 @@ mod tests {
             ("  ", None),
             ("files=", None),
         ] {
-            let found = parse_server_command(text).map(|it| match it.transport {
-                Transport::Stdio { words, .. } => (it.namespace, words),
-                Transport::Http { .. } => panic!("{text}"),
-            });
+            let found = parse_server_command(text).map(|it| (it.namespace, it.command));
             let expected = expected.map(|(namespace, words)| {
                 let words = words.into_iter().map(str::to_owned);
                 (namespace.to_owned(), words.collect::<Vec<_>>())

@@ -6,30 +6,31 @@ use panpan_upstream::Url;
 
 use super::ServiceSource;
 
-/// Whether a text is the short form of a service.
-pub(crate) fn is_service(text: &str) -> bool {
-    parse_service(Path::new(""), text).is_some()
-}
-
 /// Parses the short form of a service; its file is relative to the folder.
 pub(crate) fn parse_service(folder: &Path, text: &str) -> Option<ServiceSource> {
-    let (namespace, rest) = match text.split_once('=') {
-        Some((before, rest)) if is_namespace(before) => (Some(before), rest),
-        _ => (None, text),
-    };
+    let (namespace, rest) = split_namespace(text);
     let (file, url) = match split_url(rest) {
-        Some((file, url)) => (file, Some(Url::parse(url).ok().filter(is_service_url)?)),
+        Some((file, url)) => (file, Some(parse_url(url)?)),
         None => (rest, None),
     };
     if file.is_empty() {
         return None;
     }
-    let is_named = namespace.is_some();
-    let namespace = namespace.map_or_else(|| namespace_of(Path::new(file)), str::to_owned);
-    Some(ServiceSource {
-        is_named,
-        ..ServiceSource::at(namespace, folder.join(file), url)
-    })
+    let source = ServiceSource {
+        namespace: namespace.unwrap_or_default().to_owned(),
+        file: file.into(),
+        url,
+        ..ServiceSource::default()
+    };
+    Some(source.resolve(folder))
+}
+
+/// Splits a text into an optional namespace and the rest.
+pub(super) fn split_namespace(text: &str) -> (Option<&str>, &str) {
+    match text.split_once('=') {
+        Some((before, rest)) if is_namespace(before) => (Some(before), rest),
+        _ => (None, text),
+    }
 }
 
 /// Splits a text into file and URL; the name of a file may contain an at sign.
@@ -39,10 +40,12 @@ fn split_url(text: &str) -> Option<(&str, &str)> {
     Some((&text[..at], &text[at + 1..]))
 }
 
-/// Whether a URL can be the URL of a service: HTTP or HTTPS, without credentials, which every call would refuse.
-pub(super) fn is_service_url(url: &Url) -> bool {
+/// The URL of a service or server: HTTP or HTTPS, without credentials, which every call would refuse.
+pub(super) fn parse_url(text: &str) -> Option<Url> {
+    let url = Url::parse(text).ok()?;
     let has_no_credentials = url.username().is_empty() && url.password().is_none();
-    has_no_credentials && url.has_host() && matches!(url.scheme(), "http" | "https")
+    let is_http = url.has_host() && matches!(url.scheme(), "http" | "https");
+    (has_no_credentials && is_http).then_some(url)
 }
 
 pub(super) fn is_namespace(text: &str) -> bool {

@@ -1,4 +1,4 @@
-//! The table `[[openapi]]` of a described service, and values that it shares with `[[mcp_servers]]`.
+//! A described service, and the parts of its table that it shares with `[[mcp_servers]]`.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use panpan_contract::circuit::CircuitRule;
 use panpan_contract::operation::{CallSettings, Outputs, Redaction};
 use panpan_contract::retry::RetryRule;
-use panpan_openapi::{Filters, Selection};
+use panpan_openapi::Selection;
 use panpan_redact::Secret;
 use panpan_surfaces::identity::{TokenNameError, check_scopes};
 use panpan_upstream::Url;
@@ -15,53 +15,101 @@ use panpan_upstream::header::{AUTHORIZATION, COOKIE, HOST, HeaderName};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
-use super::shorthand::{is_service_url, namespace_of};
-use super::{Hidden, SecretSource, ServiceSource, SourceCalls};
+use super::SourceCalls;
+use super::shorthand::{namespace_of, parse_url};
 
 /// The prefix of the variable with the secret of a source; the namespace follows.
 pub(crate) const SECRET_VARIABLE_PREFIX: &str = "PANPAN_CREDENTIAL_";
 
-/// The variable with the secret for every security scheme of a source.
+/// The variable with the secret of a source.
 pub(crate) fn secret_variable(namespace: &str) -> String {
     let namespace = namespace.to_ascii_uppercase().replace('-', "_");
     format!("{SECRET_VARIABLE_PREFIX}{namespace}")
 }
 
-/// A table `[[openapi]]`.
-#[derive(Debug, Deserialize)]
+/// A described service: a table `[[openapi]]`, or its short form.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct ServiceTable {
-    file: PathBuf,
-    namespace: Option<String>,
+pub(crate) struct ServiceSource {
+    /// An OpenAPI document or a contract file.
+    pub(crate) file: PathBuf,
+    /// The namespace of its operations.
+    #[serde(default)]
+    pub(crate) namespace: String,
+    /// Whether the operator chose the namespace; otherwise the operations of a contract keep their names.
+    #[serde(skip)]
+    pub(crate) is_named: bool,
+    /// The URL of the service, if not the one in the description.
     #[serde(default, deserialize_with = "service_url")]
-    url: Option<Url>,
+    pub(crate) url: Option<Url>,
+    /// Overlays for its operations.
+    #[serde(default, rename = "overlay", deserialize_with = "one_or_many")]
+    pub(super) overlays: Vec<PathBuf>,
+    /// The scopes that its operations require in addition to those in the description.
     #[serde(default)]
-    overlay: Paths,
+    pub(super) scopes: Scopes,
     #[serde(default)]
-    scopes: Scopes,
+    pub(super) include: Selection,
     #[serde(default)]
-    include: Selection,
+    pub(super) exclude: Selection,
+    /// The credentials, by the names of its security schemes.
     #[serde(default)]
-    exclude: Selection,
+    pub(super) credentials: BTreeMap<String, SecretSource>,
+    /// Headers of every request.
     #[serde(default)]
-    credentials: BTreeMap<String, SecretValue>,
+    pub(super) headers: BTreeMap<String, SecretSource>,
     #[serde(default)]
-    headers: BTreeMap<String, SecretValue>,
+    pub(super) pass_headers: PassHeaders,
+    pub(super) timeout_ms: Option<NonZeroU64>,
+    pub(super) retry: Option<RetryRule>,
+    pub(super) patience_ms: Option<u64>,
+    pub(super) circuit: Option<CircuitRule>,
+    pub(super) outputs: Option<Outputs>,
+    pub(super) redaction: Option<Redaction>,
+    pub(super) key_argument: Option<bool>,
     #[serde(default)]
-    pass_headers: PassHeaders,
-    timeout_ms: Option<NonZeroU64>,
-    retry: Option<RetryRule>,
-    patience_ms: Option<u64>,
-    circuit: Option<CircuitRule>,
-    outputs: Option<Outputs>,
-    redaction: Option<Redaction>,
-    key_argument: Option<bool>,
-    #[serde(default)]
-    operations: BTreeMap<String, CallSettings>,
+    pub(super) operations: BTreeMap<String, CallSettings>,
+    /// The call settings in the members before.
+    #[serde(skip)]
+    pub(crate) calls: SourceCalls,
+}
+
+/// The call settings of a source, from the members of its table.
+macro_rules! source_calls {
+    ($source:ident) => {{
+        let settings = CallSettings {
+            timeout_ms: $source.timeout_ms,
+            retry: $source.retry,
+            patience_ms: $source.patience_ms,
+            circuit: $source.circuit,
+            outputs: $source.outputs,
+            redaction: $source.redaction,
+            key_argument: $source.key_argument,
+        };
+        SourceCalls::of(&$source.namespace, settings, &$source.operations)
+    }};
+}
+pub(super) use source_calls;
+
+impl ServiceSource {
+    /// Completes the source; paths are relative to the folder.
+    pub(crate) fn resolve(mut self, folder: &Path) -> Self {
+        self.is_named = !self.namespace.is_empty();
+        if !self.is_named {
+            self.namespace = namespace_of(&self.file);
+        }
+        self.calls = source_calls!(self);
+        for path in self.overlays.iter_mut().chain([&mut self.file]) {
+            *path = folder.join(&*path);
+        }
+        resolve_files(&mut self.credentials, folder);
+        resolve_files(&mut self.headers, folder);
+        self
+    }
 }
 
 /// Required scopes. A scope that no token can have is invalid: it would exclude every caller.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(try_from = "Vec<String>")]
 pub(super) struct Scopes(pub(super) Vec<String>);
 
@@ -75,9 +123,9 @@ impl TryFrom<Vec<String>> for Scopes {
 }
 
 /// Headers of callers, and the names they are forwarded under.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(try_from = "BTreeMap<String, String>")]
-struct PassHeaders(Vec<(HeaderName, HeaderName)>);
+pub(super) struct PassHeaders(pub(super) Vec<(HeaderName, HeaderName)>);
 
 impl TryFrom<BTreeMap<String, String>> for PassHeaders {
     type Error = String;
@@ -102,86 +150,63 @@ impl TryFrom<BTreeMap<String, String>> for PassHeaders {
 }
 
 fn service_url<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Url>, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    let url = Url::parse(&text).ok().filter(is_service_url);
+    let url = parse_url(&String::deserialize(deserializer)?);
     let expected = "expected a URL such as https://api.example.com, without credentials";
     url.map(Some).ok_or_else(|| D::Error::custom(expected))
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(untagged)]
-enum Paths {
-    #[default]
-    None,
-    One(PathBuf),
-    Many(Vec<PathBuf>),
+fn one_or_many<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<PathBuf>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Paths {
+        One(PathBuf),
+        Many(Vec<PathBuf>),
+    }
+    Ok(match Paths::deserialize(deserializer)? {
+        Paths::One(path) => vec![path],
+        Paths::Many(paths) => paths,
+    })
 }
 
-#[derive(Deserialize)]
+/// Where a secret is stored.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(
     untagged,
     expecting = "a string, { env = \"VARIABLE\" } or { file = \"PATH\" }"
 )]
-pub(super) enum SecretValue {
-    Inline(String),
-    Env { env: String },
+pub(crate) enum SecretSource {
+    /// In the configuration itself.
+    Inline(Hidden),
+    /// In an environment variable.
+    Variable { env: String },
+    /// In a file; a line break at its end is ignored.
     File { file: PathBuf },
 }
 
-impl std::fmt::Debug for SecretValue {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str("SecretValue")
+/// A secret text that can be compared but not printed.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(from = "String")]
+pub(crate) struct Hidden(pub(super) Secret<String>);
+
+impl From<String> for Hidden {
+    fn from(text: String) -> Self {
+        Self(Secret::new(text))
     }
 }
 
-impl ServiceTable {
-    /// The source; paths are relative to the folder of the configuration file.
-    pub(crate) fn resolve(self, folder: &Path) -> ServiceSource {
-        let overlays = match self.overlay {
-            Paths::None => Vec::new(),
-            Paths::One(path) => vec![path],
-            Paths::Many(paths) => paths,
-        };
-        let is_named = self.namespace.is_some();
-        let namespace = self.namespace.unwrap_or_else(|| namespace_of(&self.file));
-        let calls = CallSettings {
-            timeout_ms: self.timeout_ms,
-            retry: self.retry,
-            patience_ms: self.patience_ms,
-            circuit: self.circuit,
-            outputs: self.outputs,
-            redaction: self.redaction,
-            key_argument: self.key_argument,
-        };
-        ServiceSource {
-            is_named,
-            calls: SourceCalls::of(&namespace, calls, self.operations),
-            overlays: overlays.iter().map(|it| folder.join(it)).collect(),
-            filters: Filters {
-                include: self.include,
-                exclude: self.exclude,
-            },
-            scopes: self.scopes.0,
-            credentials: resolved(self.credentials, folder),
-            headers: resolved(self.headers, folder),
-            pass_headers: self.pass_headers.0,
-            ..ServiceSource::at(namespace, folder.join(&self.file), self.url)
+impl PartialEq for Hidden {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.expose() == other.0.expose()
+    }
+}
+
+impl Eq for Hidden {}
+
+/// Makes the paths of secrets relative to the folder.
+pub(super) fn resolve_files(sources: &mut BTreeMap<String, SecretSource>, folder: &Path) {
+    for source in sources.values_mut() {
+        if let SecretSource::File { file } = source {
+            *file = folder.join(&*file);
         }
     }
-}
-
-/// The sources of secrets; paths are relative to the folder.
-pub(super) fn resolved(
-    secrets: BTreeMap<String, SecretValue>,
-    folder: &Path,
-) -> BTreeMap<String, SecretSource> {
-    let secrets = secrets.into_iter().map(|(name, secret)| {
-        let source = match secret {
-            SecretValue::Inline(text) => SecretSource::Inline(Hidden(Secret::new(text))),
-            SecretValue::Env { env } => SecretSource::Variable(env),
-            SecretValue::File { file } => SecretSource::File(folder.join(file)),
-        };
-        (name, source)
-    });
-    secrets.collect()
 }

@@ -12,7 +12,6 @@ mod report;
 
 use std::io;
 
-use anyhow::Context;
 use panpan_failure::{Effect, Failure, Marked, Redacted};
 use panpan_redact::{Redactor, Secret};
 use serde_json::Value;
@@ -61,10 +60,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Status> {
     };
     let target = args.target()?;
     let printer = Printer::of(args);
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .context("cannot start the threads that make calls")?;
+    let runtime = super::runtime()?;
     let mut on_item = |item| printer.item(&item, &mut io::stdout().lock());
     let end = match target {
         Target::Local { store, token } => {

@@ -106,18 +106,14 @@ impl Args {
             None => environment("PANPAN_TOKEN")?.map(Secret::new),
         };
         Ok(Target::Server(RemoteSettings {
-            url: option_or(self.server.as_deref(), "PANPAN_SERVER", DEFAULT_SERVER)?,
+            url: match &self.server {
+                Some(server) => server.clone(),
+                None => environment("PANPAN_SERVER")?.unwrap_or_else(|| DEFAULT_SERVER.to_owned()),
+            },
             token,
             ca: self.ca.as_deref().map(read_file).transpose()?,
             timeout: SERVER_TIMEOUT,
         }))
-    }
-}
-
-fn option_or(option: Option<&str>, variable: &str, default: &str) -> anyhow::Result<String> {
-    match option {
-        Some(option) => Ok(option.to_owned()),
-        None => Ok(environment(variable)?.unwrap_or_else(|| default.to_owned())),
     }
 }
 

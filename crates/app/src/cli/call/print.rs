@@ -6,7 +6,6 @@ use std::io::{self, ErrorKind, IsTerminal, Write};
 use clap::ColorChoice;
 use panpan_failure::dialect::{Dialect, Envelope};
 use panpan_failure::{Effect, Redacted, codes};
-use serde::Serialize;
 use serde_json::Value;
 
 use super::End;
@@ -15,7 +14,7 @@ use super::report::report;
 use crate::builtin;
 use crate::cli::INTERRUPTED;
 use crate::cli::error::{ERROR, NEGATIVE};
-use crate::cli::terminal::{Colour, escape, escape_json};
+use crate::cli::terminal::{Colour, escape, write_document};
 
 /// How outcomes are printed.
 #[derive(Clone, Copy, Debug)]
@@ -93,8 +92,10 @@ impl<'a> Printer<'a> {
             ..Envelope::default()
         };
         match self.dialect {
-            Some(dialect) => self.document(&dialect.success(value, envelope), out),
-            None => self.document(value, out),
+            Some(dialect) => {
+                write_document(&dialect.success(value, envelope), self.is_terminal, out)
+            }
+            None => write_document(value, self.is_terminal, out),
         }
     }
 
@@ -109,7 +110,8 @@ impl<'a> Printer<'a> {
         let as_report = self.is_terminal && !self.json && self.dialect.is_none();
         if !as_report {
             let dialect = self.dialect.unwrap_or(Dialect::Call);
-            ignore_broken_pipe(self.document(&dialect.failure(failure, Envelope::default()), out))?;
+            let document = dialect.failure(failure, Envelope::default());
+            ignore_broken_pipe(write_document(&document, self.is_terminal, out))?;
         }
         if let Some(text) = text {
             return writeln!(messages, "panpan: {text}");
@@ -119,18 +121,6 @@ impl<'a> Printer<'a> {
         }
         let (code, message) = (failure.code(), escape(failure.message()));
         writeln!(messages, "panpan: {code}: {message}")
-    }
-
-    /// Prints several lines on a terminal, one line elsewhere.
-    fn document(self, document: &impl Serialize, out: &mut impl Write) -> io::Result<()> {
-        if self.is_terminal {
-            let text = serde_json::to_string_pretty(document)?;
-            writeln!(out, "{}", escape_json(&text))?;
-        } else {
-            serde_json::to_writer(&mut *out, document)?;
-            writeln!(out)?;
-        }
-        out.flush()
     }
 
     fn note_replay(self, replayed: bool, messages: &mut impl Write) -> io::Result<()> {

@@ -14,7 +14,7 @@ pub(super) fn report(failure: &Failure, key: Option<&str>, colour: Colour) -> St
     let advice = advice(failure);
     if !advice.is_empty() {
         lines.push(String::new());
-        lines.push(colour.styled(Style::Heading, "what to do"));
+        lines.push(colour.styled(Style::HEADING, "what to do"));
         lines.extend(advice.iter().map(|line| format!("  - {}", escape(line))));
     }
     lines.push(String::new());
@@ -23,8 +23,8 @@ pub(super) fn report(failure: &Failure, key: Option<&str>, colour: Colour) -> St
         lines.push(labelled("tried", &format!("{attempts} times"), colour));
     }
     if let Some(id) = failure.id() {
-        let id = colour.styled(Style::Dimmed, &id.to_string());
-        lines.push(format!("{}  {id}", colour.styled(Style::Heading, "id   ")));
+        let id = colour.styled(Style::DIMMED, &id.to_string());
+        lines.push(format!("{}  {id}", colour.styled(Style::HEADING, "id   ")));
     }
     lines.join("\n") + "\n"
 }
@@ -32,7 +32,7 @@ pub(super) fn report(failure: &Failure, key: Option<&str>, colour: Colour) -> St
 /// The code with its title, then the message.
 fn headline(failure: &Failure, colour: Colour) -> Vec<String> {
     let title = failure.kind().title();
-    let code = colour.styled(Style::Error, failure.code().as_str());
+    let code = colour.styled(Style::ERROR, failure.code().as_str());
     let mut lines = vec![format!("{code}: {}", escape(&title))];
     if !failure.message().eq_ignore_ascii_case(&title) {
         // Indented, so that no line of the message looks like one of the report.
@@ -47,7 +47,7 @@ fn violation_lines(violation: &Violation, colour: Colour) -> Vec<String> {
         "" => "the whole input",
         pointer => pointer,
     };
-    let pointer = colour.styled(Style::Pointer, pointer);
+    let pointer = colour.styled(Style::POINTER, pointer);
     let mut lines = vec![
         String::new(),
         format!("  {pointer}: {}", escape(&violation.reason)),
@@ -181,7 +181,7 @@ fn retry(failure: &Failure, key: Option<&str>) -> String {
 }
 
 fn labelled(label: &str, text: &str, colour: Colour) -> String {
-    let label = colour.styled(Style::Heading, &format!("{label:<5}"));
+    let label = colour.styled(Style::HEADING, &format!("{label:<5}"));
     format!("{label}  {}", escape(text))
 }
 

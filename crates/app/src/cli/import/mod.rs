@@ -10,14 +10,13 @@ use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
 use clap::Subcommand;
 use panpan_contract::contract_file::{ContractFile, FILE_BYTES_LIMIT};
 use panpan_openapi::{Filters, ImportOptions, Selection};
 
 use self::report::{Destination, Report};
 use super::Status;
-use super::error::Hinted;
+use super::error::{Hinted, write_file};
 use crate::log;
 use crate::sources;
 
@@ -132,11 +131,14 @@ pub(super) fn run(args: &Args, input: impl Read, out: &mut impl Write) -> anyhow
     let mut report = Report::of(&import, &options.namespace, &display_name(&args.file));
     let contract = import.into_contract();
     if args.strict && report.warnings > 0 {
-        return refuse_warnings(args, &report, out);
+        print(args, &report, out)?;
+        let message = format!("there are warnings about {}", display_name(&args.file));
+        let hint = "fix the listed problems, or omit --strict";
+        return Ok(Status::Negative(Hinted::new(message, hint)));
     }
     report.destination = match &args.output {
         Some(path) => {
-            write(path, &contract_text(args, &contract)?)?;
+            write_file(path, &contract_text(args, &contract)?)?;
             Destination::File(path.clone())
         }
         None if args.json => Destination::Report(contract),
@@ -155,17 +157,6 @@ fn print(args: &OpenApi, report: &Report, out: &mut impl Write) -> anyhow::Resul
         false => log::print(&summary::text(report)),
     }
     Ok(())
-}
-
-fn refuse_warnings(
-    args: &OpenApi,
-    report: &Report,
-    out: &mut impl Write,
-) -> anyhow::Result<Status> {
-    print(args, report, out)?;
-    let message = format!("there are warnings about {}", display_name(&args.file));
-    let hint = "fix the listed problems, or omit --strict";
-    Ok(Status::Negative(Hinted::new(message, hint)))
 }
 
 /// The name of a file in messages.
@@ -222,11 +213,4 @@ fn contract_text(args: &OpenApi, contract: &ContractFile) -> Result<String, Hint
         "the contract of {file} has {length} bytes; contract files are limited to {FILE_BYTES_LIMIT} bytes"
     );
     Err(Hinted::new(message, read::FILTER_HINT))
-}
-
-fn write(path: &Path, text: &str) -> anyhow::Result<()> {
-    fs::write(path, text).with_context(|| {
-        let hint = "choose a file in an existing folder that you may write to";
-        Hinted::new(format!("cannot write {}", path.display()), hint)
-    })
 }

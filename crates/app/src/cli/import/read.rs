@@ -1,6 +1,6 @@
 //! Reads and imports documents and overlay files, with hints about files that cannot be used.
 
-use std::fs::File;
+use std::fmt::Display;
 use std::io::Read;
 use std::path::Path;
 
@@ -8,15 +8,14 @@ use anyhow::Context;
 use panpan_contract::operation::OperationSpec;
 use panpan_failure::catalogue::nearest;
 use panpan_openapi::{
-    DOCUMENT_BYTES_LIMIT, Import, ImportError, ImportOptions, Overlay, OverlayProblem,
-    RemoteReference, apply_overlay, import, parse,
+    DOCUMENT_BYTES_LIMIT, Import, ImportError, ImportOptions, Overlay, apply_overlay, import, parse,
 };
 use serde_json::Value;
 
 use super::{STDIN, display_name};
-use crate::cli::error::Hinted;
+use crate::cli::error::{Hinted, first_of, read_file};
 use crate::files::read_up_to;
-use crate::sources::{OVERLAY_HINT, read_overlay};
+use crate::sources::{Lines, OVERLAY_HINT, read_overlay};
 
 /// How many problems of a file are listed; the rest are counted.
 const PROBLEMS_LISTED: usize = 10;
@@ -36,10 +35,10 @@ pub(super) fn import_document(
 ) -> anyhow::Result<Import> {
     let name = display_name(file);
     let bytes = match file.as_os_str() == STDIN {
-        true => read_up_to(input, DOCUMENT_BYTES_LIMIT),
-        false => File::open(file).and_then(|it| read_up_to(it, DOCUMENT_BYTES_LIMIT)),
+        true => read_up_to(input, DOCUMENT_BYTES_LIMIT)
+            .with_context(|| Hinted::new("cannot read stdin", FILE_HINT))?,
+        false => read_file(file, DOCUMENT_BYTES_LIMIT, FILE_HINT)?,
     };
-    let bytes = bytes.with_context(|| Hinted::new(format!("cannot read {name}"), FILE_HINT))?;
     if bytes.trim_ascii().is_empty() {
         return Err(Hinted::new(format!("{name} is empty"), FILE_HINT).into());
     }
@@ -59,7 +58,11 @@ fn import_error(name: &str, document: &Value, error: &ImportError) -> Hinted {
         ImportError::RemoteReferences(references) => Hinted::new(
             format!(
                 "{name} refers to other documents, which panpan does not fetch:{}",
-                remote(references)
+                listed(
+                    references
+                        .iter()
+                        .map(|it| format!("{:?} at {}", it.reference, it.pointer))
+                )
             ),
             "bundle it into one file, for example with `npx @redocly/cli bundle FILE -o bundled.yaml`",
         ),
@@ -81,33 +84,20 @@ fn import_error(name: &str, document: &Value, error: &ImportError) -> Hinted {
     }
 }
 
-fn remote(references: &[RemoteReference]) -> String {
-    let references = references.iter();
-    listed(references.map(|it| format!("{:?} at {}", it.reference, it.pointer)))
-}
-
 /// Applies an overlay file to the operations.
 pub(super) fn apply_overlay_file(
     path: &Path,
     operations: &mut Vec<OperationSpec>,
 ) -> anyhow::Result<()> {
     let name = path.display();
-    let bytes = File::open(path)
-        .and_then(|it| read_up_to(it, DOCUMENT_BYTES_LIMIT))
-        .with_context(|| {
-            let hint = "name an overlay file in JSON, YAML or TOML that you may read";
-            Hinted::new(format!("cannot read {name}"), hint)
-        })?;
+    let hint = "name an overlay file in JSON, YAML or TOML that you may read";
+    let bytes = read_file(path, DOCUMENT_BYTES_LIMIT, hint)?;
     let overlay = read_overlay(path, &bytes)
         .with_context(|| Hinted::new(format!("cannot use {name}"), OVERLAY_HINT))?;
     apply_overlay(operations, &overlay).map_err(|problems| {
-        let message = format!("{name} does not match the operations:{}", lines(&problems));
+        let message = format!("{name} does not match the operations:{}", listed(problems));
         Hinted::new(message, suggest_names(&overlay, operations)).into()
     })
-}
-
-fn lines(problems: &[OverlayProblem]) -> String {
-    listed(problems.iter().map(ToString::to_string))
 }
 
 /// Suggests the nearest names for entries that match no operation.
@@ -128,12 +118,6 @@ fn suggest_names(overlay: &Overlay, operations: &[OperationSpec]) -> String {
 }
 
 /// The first problems, one per line.
-fn listed(problems: impl ExactSizeIterator<Item = String>) -> String {
-    let more = problems.len().saturating_sub(PROBLEMS_LISTED);
-    let problems = problems.take(PROBLEMS_LISTED);
-    let mut lines: Vec<String> = problems.map(|problem| format!("\n  {problem}")).collect();
-    if more > 0 {
-        lines.push(format!("\n  and {more} more"));
-    }
-    lines.concat()
+fn listed<T: Display>(problems: impl IntoIterator<Item = T>) -> Lines {
+    Lines::of(first_of(problems, PROBLEMS_LISTED))
 }

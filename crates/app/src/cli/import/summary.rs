@@ -1,7 +1,9 @@
 //! The report about an import, as text.
 
 use super::report::{Destination, Group, Report};
+use crate::cli::error::first_of;
 use crate::cli::terminal::escape;
+use crate::log::amount;
 use crate::sources::secret_variable;
 
 /// How many names, statuses and URLs are listed; the rest are counted.
@@ -61,7 +63,7 @@ fn failures(report: &Report) -> Vec<String> {
     });
     let mut values = Vec::new();
     if report.failures > 0 {
-        let statuses = first_of(statuses.collect()).join(", ");
+        let statuses = first_of(statuses, ITEMS_LISTED).join(", ");
         values.push(format!(
             "{} declared by {declaring}: {statuses}",
             report.failures
@@ -70,14 +72,14 @@ fn failures(report: &Report) -> Vec<String> {
     if without > 0 {
         let operations = amount(without, "operation", "operations");
         values.push(format!("none declared by {operations}:"));
-        let names = first_of(report.without_failures.clone());
+        let names = first_of(&report.without_failures, ITEMS_LISTED);
         values.extend(names.iter().map(|name| format!("  {name}")));
     }
     labelled("failures", values)
 }
 
 fn service(report: &Report) -> Vec<String> {
-    let mut values = first_of(report.servers.clone());
+    let mut values = first_of(&report.servers, ITEMS_LISTED);
     if values.is_empty() && report.without_url > 0 {
         values.push("no URL in the document".to_owned());
     } else {
@@ -92,7 +94,7 @@ fn credentials(report: &Report) -> Vec<String> {
     if report.credentials.is_empty() {
         return Vec::new();
     }
-    let names = first_of(report.credentials.clone()).join(", ");
+    let names = first_of(&report.credentials, ITEMS_LISTED).join(", ");
     let variable = secret_variable(&report.namespace);
     labelled(
         "credentials",
@@ -124,11 +126,8 @@ fn group(group: &Group) -> Vec<String> {
         _ => format!("{count} × "),
     };
     let mut lines = vec![format!("    {times}{}", group.message)];
-    let listed = group.pointers.iter().take(POINTERS_LISTED);
+    let listed = first_of(&group.pointers, POINTERS_LISTED).into_iter();
     lines.extend(listed.map(|pointer| format!("      {pointer}")));
-    if let Some(more @ 1..) = count.checked_sub(POINTERS_LISTED) {
-        lines.push(format!("      and {more} more"));
-    }
     lines
 }
 
@@ -157,19 +156,4 @@ fn labelled(label: &str, values: Vec<String>) -> Vec<String> {
 /// An amount, or `None` for zero.
 fn counted(count: usize, one: &str, many: &str) -> Option<String> {
     (count > 0).then(|| amount(count, one, many))
-}
-
-fn amount(count: usize, one: &str, many: &str) -> String {
-    match count {
-        1 => format!("1 {one}"),
-        _ => format!("{count} {many}"),
-    }
-}
-
-/// The first items, and how many more there are.
-fn first_of(mut texts: Vec<String>) -> Vec<String> {
-    let more = texts.len().saturating_sub(ITEMS_LISTED);
-    texts.truncate(ITEMS_LISTED);
-    texts.extend((more > 0).then(|| format!("and {more} more")));
-    texts
 }

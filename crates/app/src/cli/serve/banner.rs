@@ -6,7 +6,7 @@ use panpan_surfaces::Anonymous;
 
 use crate::backend::OperationCounts;
 use crate::config::Config;
-use crate::log::{self, LogFormat, warn};
+use crate::log::{self, LogFormat, amount, warn};
 
 /// A server that has started.
 #[derive(Debug)]
@@ -96,10 +96,12 @@ impl Banner<'_> {
             from_sources,
             built_in,
         } = self.operations;
+        let from_sources = amount(from_sources, "operation", "operations");
+        let of_panpan = amount(built_in, "built-in operation", "built-in operations");
         match (self.config.sources.has_any(), built_in) {
-            (false, _) => format!("{built_in} built-in operations"),
-            (true, 0) => format!("{from_sources} operations"),
-            (true, _) => format!("{from_sources} operations and {built_in} built-in operations"),
+            (false, _) => of_panpan,
+            (true, 0) => from_sources,
+            (true, _) => format!("{from_sources} and {of_panpan}"),
         }
     }
 

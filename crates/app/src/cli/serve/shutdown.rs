@@ -8,7 +8,7 @@ use panpan_surfaces::CancellationToken;
 use crate::backend::Backend;
 use crate::cli::exit_at_once;
 use crate::log::{info, warn};
-use crate::signals::StopSignals;
+use crate::signals::Signals;
 
 /// The shutdown of a server.
 #[derive(Clone, Debug)]
@@ -40,7 +40,7 @@ impl Shutdown {
     }
 
     /// Starts the shutdown on the first signal, and exits on the second.
-    pub(super) async fn on_signal(self, mut signals: StopSignals, backend: Arc<Backend>) {
+    pub(super) async fn on_signal(self, mut signals: Signals, backend: Arc<Backend>) {
         signals.next().await;
         info("stopping: waiting for calls in flight; send the signal again to stop at once");
         let _ = self.started_at.set(Instant::now());

@@ -420,7 +420,7 @@ fn a_file_that_is_named_has_to_be_readable() {
         let path = folder.join(name);
         let environment = [("PANPAN_DATA", folder.as_path()), ("PANPAN_CONFIG", &path)];
         let environment = environment.map(|(name, value)| (name.into(), value.into()));
-        load(file, environment, &Flags::default())
+        load(file, environment, &Flags::<false>::default())
     };
     fs::write(folder.join("good.toml"), "drain_seconds = 5").unwrap();
     fs::write(folder.join("bytes.toml"), b"listen = \xff").unwrap();
