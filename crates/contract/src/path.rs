@@ -1,7 +1,7 @@
 //! The path of a value during a walk through a document, written as a JSON Pointer only on request.
 
 use panpan_failure::pointer::escaped;
-use panpan_redact::schema::Step;
+use panpan_redact::schema::PathStep;
 
 /// A path from the top of a document to a value.
 #[derive(Clone, Copy, Debug)]
@@ -9,7 +9,7 @@ pub enum Path<'a> {
     /// The path of a pointer; the empty one is the top of the document.
     At(&'a str),
     /// The path one step further down.
-    Down(&'a Path<'a>, Step<'a>),
+    Down(&'a Path<'a>, PathStep<'a>),
 }
 
 impl<'a> Path<'a> {
@@ -18,12 +18,12 @@ impl<'a> Path<'a> {
 
     /// The path of a member.
     pub const fn name(&'a self, name: &'a str) -> Path<'a> {
-        Path::Down(self, Step::Name(name))
+        Path::Down(self, PathStep::Name(name))
     }
 
     /// The path of an item.
     pub const fn index(&'a self, index: usize) -> Path<'a> {
-        Path::Down(self, Step::Index(index))
+        Path::Down(self, PathStep::Index(index))
     }
 
     /// The path as an RFC 6901 pointer.
@@ -41,8 +41,8 @@ impl<'a> Path<'a> {
         let mut pointer = top.to_owned();
         for step in steps.into_iter().rev() {
             match step {
-                Step::Name(name) => pointer.extend(["/", &escaped(name)]),
-                Step::Index(index) => pointer.extend(["/", &index.to_string()]),
+                PathStep::Name(name) => pointer.extend(["/", &escaped(name)]),
+                PathStep::Index(index) => pointer.extend(["/", &index.to_string()]),
             }
         }
         pointer

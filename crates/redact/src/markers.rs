@@ -7,7 +7,7 @@ use regex::{Regex, RegexBuilder};
 use serde_json::Value;
 
 use super::DEPTH_LIMIT;
-use super::schema::{Place, Resolver, Same, Step, subschemas};
+use super::schema::{PathStep, Place, Resolver, Same, subschemas};
 
 /// The values that a JSON Schema marks as sensitive: `writeOnly`, `format: "password"` or
 /// `x-sensitive`.
@@ -60,8 +60,8 @@ impl Markers {
         }
         value.each_inner(&mut |step, value| {
             let inner = self.inner(active, |node| match step {
-                Step::Index(index) => node.items_at(index),
-                Step::Name(name) => node.members_named(name),
+                PathStep::Index(index) => node.items_at(index),
+                PathStep::Name(name) => node.members_named(name),
             });
             self.walk(&inner, value, depth + 1, callback);
         });
@@ -91,21 +91,21 @@ impl Markers {
 /// A JSON value that is visited, either to read or to change it.
 pub(super) trait Tree: Sized {
     /// Calls back with every direct member or item.
-    fn each_inner(self, callback: &mut dyn FnMut(Step<'_>, Self));
+    fn each_inner(self, callback: &mut dyn FnMut(PathStep<'_>, Self));
 }
 
 macro_rules! trees {
     ($($value:ty, $iter:ident;)+) => {
         $(impl Tree for $value {
-            fn each_inner(self, callback: &mut dyn FnMut(Step<'_>, Self)) {
+            fn each_inner(self, callback: &mut dyn FnMut(PathStep<'_>, Self)) {
                 match self {
                     Value::Array(items) => {
                         let items = items.$iter().enumerate();
-                        items.for_each(|(index, item)| callback(Step::Index(index), item));
+                        items.for_each(|(index, item)| callback(PathStep::Index(index), item));
                     }
                     Value::Object(members) => {
                         let members = members.$iter();
-                        members.for_each(|(name, member)| callback(Step::Name(name), member));
+                        members.for_each(|(name, member)| callback(PathStep::Name(name), member));
                     }
                     _ => {}
                 }
@@ -173,10 +173,10 @@ fn read(schema: &Value) -> Vec<Node> {
         for inner in subschemas(schema) {
             let schema = inner.schema;
             match (inner.keyword, inner.place, inner.step) {
-                ("properties", _, Some(Step::Name(name))) => {
+                ("properties", _, Some(PathStep::Name(name))) => {
                     node.properties.insert(name.to_owned(), number(schema));
                 }
-                ("patternProperties", _, Some(Step::Name(pattern))) => {
+                ("patternProperties", _, Some(PathStep::Name(pattern))) => {
                     node.patterns.push((compile(pattern), number(schema)));
                 }
                 (_, Place::Member, _) => node.other_properties.push(number(schema)),

@@ -48,7 +48,7 @@ pub fn keyword(name: &str) -> Option<(Form, Place)> {
 
 /// One step into a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step<'a> {
+pub enum PathStep<'a> {
     /// To a member of an object.
     Name(&'a str),
     /// To an item of a list.
@@ -63,7 +63,7 @@ pub struct Subschema<'a> {
     /// The keyword that contains it.
     pub keyword: &'a str,
     /// The step below the keyword, if the keyword contains several schemas.
-    pub step: Option<Step<'a>>,
+    pub step: Option<PathStep<'a>>,
     /// The value that it applies to.
     pub place: Place,
 }
@@ -97,19 +97,19 @@ pub fn subschemas_at(
     held.flatten().filter(|it| is_schema(it.schema))
 }
 
-fn held(form: Form, value: &Value) -> Vec<(Option<Step<'_>>, &Value)> {
+fn held(form: Form, value: &Value) -> Vec<(Option<PathStep<'_>>, &Value)> {
     match (form, value) {
         (Form::Named, Value::Object(members)) => {
             let members = members.iter();
             members
-                .map(|(name, it)| (Some(Step::Name(name)), it))
+                .map(|(name, it)| (Some(PathStep::Name(name)), it))
                 .collect()
         }
         // Before 2020-12, `items` could be one schema or a list.
         (Form::Several | Form::One, Value::Array(items)) => {
             let items = items.iter().enumerate();
             items
-                .map(|(index, it)| (Some(Step::Index(index)), it))
+                .map(|(index, it)| (Some(PathStep::Index(index)), it))
                 .collect()
         }
         (Form::One, schema) => vec![(None, schema)],

@@ -7,8 +7,8 @@ mod references;
 
 pub use cycles::{Same, cycles};
 pub use keywords::{
-    Form, Place, Step, Subschema, each, each_mut, is_schema, keyword, subschemas, subschemas_at,
-    subschemas_mut,
+    Form, PathStep, Place, Subschema, each, each_mut, is_schema, keyword, subschemas,
+    subschemas_at, subschemas_mut,
 };
 pub use references::{REFERENCES, Resolver, decoded, definition_names, references};
 

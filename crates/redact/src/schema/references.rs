@@ -7,7 +7,7 @@ use serde_json::Value;
 use url::Url;
 
 use super::cycles::Same;
-use super::keywords::{Place, Step, Subschema, each, subschemas, subschemas_at};
+use super::keywords::{PathStep, Place, Subschema, each, subschemas, subschemas_at};
 
 /// The keywords that refer to another schema.
 pub const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
@@ -244,10 +244,10 @@ fn pointer(
     for inner in path.into_iter().rev() {
         pointer.extend(["/", inner.keyword]);
         match inner.step {
-            Some(Step::Name(name)) => {
+            Some(PathStep::Name(name)) => {
                 pointer.extend(["/", &name.replace('~', "~0").replace('/', "~1")]);
             }
-            Some(Step::Index(index)) => pointer.extend(["/", &index.to_string()]),
+            Some(PathStep::Index(index)) => pointer.extend(["/", &index.to_string()]),
             None => {}
         }
     }

@@ -140,10 +140,9 @@ pub(super) fn terms(claimed: &Claimed, waiting: Waiting) -> Terms {
     // A caller that sets a retry policy sets how long it waits with it.
     let from_caller = call.input_options.policy;
     let is_patient = is_inline && from_caller.is_none();
-    let retry = operation.spec().retry;
     Terms {
-        policy: from_caller.or(retry.and_then(|rule| rule.policy)),
-        categories: retry.and_then(|rule| rule.categories),
+        policy: from_caller.or_else(|| operation.spec().retry?.policy),
+        categories: operation.spec().retry.and_then(|it| it.categories),
         repeatable: claimed.is_repeatable(),
         deadline: is_inline.then_some(claimed.deadline),
         patient_until: is_patient.then(|| patient_until(operation, call)),
