@@ -67,23 +67,19 @@ impl fmt::Display for Principal {
 impl Caller {
     /// A caller without a token.
     pub fn anonymous(address: Option<IpAddr>) -> Self {
-        Self {
-            principal: address.map_or(Principal::Local, Principal::at),
-            identity: None,
-            trace: None,
-            request_id: None,
-            credentials: None,
-            token_id: None,
-            session: None,
-            header_options: None,
-        }
+        Self::of(address.map_or(Principal::Local, Principal::at), None)
     }
 
     /// A caller with a proved identity.
     pub fn known(identity: Arc<Identity>) -> Self {
+        let principal = Principal::Known(identity.id.as_str().into());
+        Self::of(principal, Some(identity))
+    }
+
+    fn of(principal: Principal, identity: Option<Arc<Identity>>) -> Self {
         Self {
-            principal: Principal::Known(identity.id.as_str().into()),
-            identity: Some(identity),
+            principal,
+            identity,
             trace: None,
             request_id: None,
             credentials: None,
@@ -91,25 +87,6 @@ impl Caller {
             session: None,
             header_options: None,
         }
-    }
-
-    /// Adds the id of the token that proved the identity.
-    pub fn with_token_id(mut self, id: Option<&str>) -> Self {
-        self.token_id = id.map(Arc::from);
-        self
-    }
-
-    /// Adds the trace and the id of the request.
-    pub fn with_trace(mut self, trace: Option<Trace>, request_id: Option<Arc<str>>) -> Self {
-        self.trace = trace;
-        self.request_id = request_id;
-        self
-    }
-
-    /// Adds secrets for upstream services.
-    pub fn with_credentials(mut self, credentials: Option<Credentials>) -> Self {
-        self.credentials = credentials;
-        self
     }
 
     /// Adds the session of the request.
@@ -133,12 +110,6 @@ impl Caller {
         request.owner = self.state_owner();
         request.trace = request.trace.or(self.trace);
         request.caller_secrets.clone_from(&self.credentials);
-    }
-
-    /// Adds the options in the request headers.
-    pub(crate) fn with_header_options(mut self, options: CallOptions) -> Self {
-        self.header_options = Some(Arc::new(options));
-        self
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use foldhash::HashSet;
 use panpan_contract::operation::OperationType;
-use panpan_failure::{Failure, Redacted, codes};
+use panpan_failure::{Failure, Redacted};
 use panpan_runtime::ports::StoreError;
 use panpan_runtime::system::LogThrottle;
 use panpan_runtime::{Answer, BoxFuture, CallRequest, Dispatcher, Operation, Trace, WATCH_SCOPE};
@@ -215,11 +215,12 @@ impl Gateway {
     ) -> Result<Caller, Failure> {
         match token {
             Some(token) => {
-                let caller = Caller::known(self.0.tokens.identify(token).await?);
-                Ok(caller.with_token_id(identity::id_of(token)))
+                let mut caller = Caller::known(self.0.tokens.identify(token).await?);
+                caller.token_id = identity::id_of(token).map(Arc::from);
+                Ok(caller)
             }
             None if self.0.anonymous == Anonymous::Served => Ok(Caller::anonymous(address)),
-            None => Err(token_required()),
+            None => Err(identity::token_required()),
         }
     }
 
@@ -325,6 +326,17 @@ impl Gateway {
         answer
     }
 
+    /// [`Self::refuse`] for a request of which at most the operation is known.
+    pub(crate) fn refuse_unread(
+        &self,
+        surface: Surface,
+        operation: impl Into<String>,
+        failure: Failure,
+    ) -> Answer {
+        let request = CallRequest::from_wire(operation, Value::Null);
+        self.refuse(surface, request, failure)
+    }
+
     /// Waits until the token of a caller is no longer valid, and returns the failure; `None` without a token.
     fn until_token_ends(
         &self,
@@ -385,11 +397,4 @@ impl Gateway {
 fn rejected(answer: Answer) -> Redacted {
     let failure = answer.outcome.err();
     failure.expect("a rejected call has no output")
-}
-
-fn token_required() -> Failure {
-    Failure::new(codes::FORBIDDEN)
-        .with_message("this server requires a token, and the request carries none")
-        .with_detail("authenticated", false)
-        .with_actions(["Send a bearer token in the Authorization header"])
 }

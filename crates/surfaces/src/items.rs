@@ -92,19 +92,15 @@ mod tests {
     use futures_util::StreamExt as _;
     use panpan_contract::operation::{OperationSpec, OperationType};
     use panpan_failure::Failure;
-    use panpan_runtime::testing::{TestClock, TestPorts};
-    use panpan_runtime::{CallRequest, Context, Dispatcher, Registration, Registry};
-    use panpan_store::MemoryStore;
+    use panpan_runtime::{CallRequest, Context, Registration, Registry};
 
     use super::*;
     use crate::identity::{NewToken, Tokens};
     use crate::limits::Limits;
-    use crate::{Anonymous, Gateway, Surface};
+    use crate::{Gateway, Surface, testing};
 
     /// A gateway with an endless subscription that yields one item per second.
     fn gateway() -> (Gateway, Tokens) {
-        let clock = Arc::new(TestClock::start());
-        let store = Arc::new(MemoryStore::new(clock.clone()));
         let spec = OperationSpec::new("test/tick".parse().unwrap(), OperationType::Subscription);
         let open = |context: Context, _: Arc<Value>| {
             futures_util::stream::unfold(context, |context| async {
@@ -112,17 +108,8 @@ mod tests {
                 Some((Ok::<_, Failure>(Value::Null), context))
             })
         };
-        let registry = Registry::builder().add(Registration::streaming(spec, open));
-        let ports = TestPorts::around(store.clone(), clock.clone()).ports;
-        let dispatcher = Dispatcher::new(registry.build().unwrap(), ports);
-        let tokens = Tokens::new(store, clock);
-        let gateway = Gateway::new(
-            dispatcher,
-            tokens.clone(),
-            Anonymous::Served,
-            Limits::default(),
-        );
-        (gateway, tokens)
+        let operations = Registry::builder().add(Registration::streaming(spec, open));
+        testing::gateway(operations, Limits::default())
     }
 
     #[tokio::test(start_paused = true)]

@@ -1,7 +1,7 @@
 //! The failures for JSON that is refused, and a fast scan for duplicate members.
 
 use panpan_failure::read::ReadError;
-use panpan_failure::{Failure, Violation, codes};
+use panpan_failure::{Failure, Redacted, Violation, codes};
 
 /// The failure for a value with a duplicate member.
 pub(crate) fn duplicate_member(pointer: &str) -> Failure {
@@ -18,6 +18,14 @@ pub(crate) fn unreadable(error: &ReadError) -> Failure {
         _ => codes::PARSE_ERROR,
     };
     Failure::new(code).with_message(error.to_string())
+}
+
+/// The failure in place of a recorded output that is damaged in the store.
+pub(crate) fn unwritable(error: &serde_json::Error) -> Redacted {
+    let failure = Failure::new(codes::INTERNAL).caused_by(error);
+    failure
+        .with_message("the recorded output cannot be read")
+        .redacted()
 }
 
 /// Whether JSON text certainly has no duplicate members.

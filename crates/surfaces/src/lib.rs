@@ -19,6 +19,8 @@ pub mod mcp;
 mod metrics;
 mod options;
 mod search;
+#[cfg(test)]
+mod testing;
 mod ws;
 
 pub use panpan_runtime::CancellationToken;

@@ -41,17 +41,26 @@ struct Inner {
     by_operation: ArcSwap<HashMap<String, Arc<OperationMetrics>>>,
     calls_in_flight: Gauge,
     connections: Gauge,
-    store: StoreGauges,
+    /// In the order of [`STORE_GAUGES`].
+    store: [Gauge; 4],
 }
 
-/// Gauges about the size of the store.
-#[derive(Debug, Default)]
-struct StoreGauges {
-    bytes: Gauge,
-    limit: Gauge,
-    recordings: Gauge,
-    is_full: Gauge,
-}
+/// Gauges about the size of the store: names and descriptions.
+const STORE_GAUGES: [(&str, &str); 4] = [
+    ("store_bytes", "Size of the store in bytes"),
+    (
+        "store_limit_bytes",
+        "Size limit of the store in bytes; 0 without a limit",
+    ),
+    (
+        "store_recordings_bytes",
+        "Size of the recordings in the store in bytes",
+    ),
+    (
+        "store_full",
+        "1 while the store is full and takes no new keys or recordings",
+    ),
+];
 
 /// The metric families about calls. Clones share their values.
 #[derive(Clone, Debug)]
@@ -109,7 +118,7 @@ impl Default for Metrics {
             by_operation: ArcSwap::default(),
             calls_in_flight: Gauge::default(),
             connections: Gauge::default(),
-            store: StoreGauges::default(),
+            store: Default::default(),
         };
         inner.register();
         Self(Arc::new(inner))
@@ -141,29 +150,8 @@ impl Inner {
         registry.register("calls_in_flight", running, self.calls_in_flight.clone());
         let connections = "Open connections";
         registry.register("connections", connections, self.connections.clone());
-        for (name, help, gauge) in [
-            (
-                "store_bytes",
-                "Size of the store in bytes",
-                &self.store.bytes,
-            ),
-            (
-                "store_limit_bytes",
-                "Size limit of the store in bytes; 0 without a limit",
-                &self.store.limit,
-            ),
-            (
-                "store_recordings_bytes",
-                "Size of the recordings in the store in bytes",
-                &self.store.recordings,
-            ),
-            (
-                "store_full",
-                "1 while the store is full and takes no new keys or recordings",
-                &self.store.is_full,
-            ),
-        ] {
-            registry.register(name, help, gauge.clone());
+        for ((name, help), gauge) in STORE_GAUGES.iter().zip(&self.store) {
+            registry.register(*name, *help, gauge.clone());
         }
     }
 }
@@ -206,20 +194,15 @@ impl Metrics {
     pub(crate) fn text(&self, running: usize, store: &StoreState) -> String {
         let running = i64::try_from(running).unwrap_or(i64::MAX);
         self.0.calls_in_flight.set(running);
-        self.0.store.set(store);
+        let limit = store.limit_bytes.unwrap_or_default();
+        let is_full = u64::from(store.is_full);
+        let values = [store.used_bytes, limit, store.recordings_bytes, is_full];
+        for (gauge, value) in self.0.store.iter().zip(values) {
+            gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
+        }
         let mut text = String::new();
         encode(&mut text, &self.0.registry).expect("writing to a string does not fail");
         text
-    }
-}
-
-impl StoreGauges {
-    fn set(&self, state: &StoreState) {
-        let bytes = |bytes: u64| i64::try_from(bytes).unwrap_or(i64::MAX);
-        self.bytes.set(bytes(state.used_bytes));
-        self.limit.set(bytes(state.limit_bytes.unwrap_or_default()));
-        self.recordings.set(bytes(state.recordings_bytes));
-        self.is_full.set(i64::from(state.is_full));
     }
 }
 
@@ -243,7 +226,14 @@ pub(crate) fn with_circuits(text: &str, open: &[OpenCircuit]) -> String {
     let help = "Circuits that are open or half open, by service and operation";
     registry.register("circuit_open", help, family.clone());
     for circuit in open {
-        family.get_or_create(&CircuitLabels::of(circuit)).set(1);
+        let operation = circuit.operation.as_ref();
+        let labels = CircuitLabels {
+            circuit: circuit.level.word(),
+            upstream: circuit.upstream.clone(),
+            operation: operation.map_or_else(String::new, ToString::to_string),
+            state: circuit.state.word(),
+        };
+        family.get_or_create(&labels).set(1);
     }
     let mut circuits = String::new();
     encode(&mut circuits, &registry).expect("writing to a string does not fail");
@@ -262,18 +252,6 @@ struct CircuitLabels {
     /// Empty for the circuit of a host.
     operation: String,
     state: &'static str,
-}
-
-impl CircuitLabels {
-    fn of(open: &OpenCircuit) -> Self {
-        let operation = open.operation.as_ref();
-        Self {
-            circuit: open.level.word(),
-            upstream: open.upstream.clone(),
-            operation: operation.map_or_else(String::new, ToString::to_string),
-            state: open.state.word(),
-        }
-    }
 }
 
 /// The measurement of one call, counted when the call ends. A call whose future is dropped is not counted.

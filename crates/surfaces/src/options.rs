@@ -89,6 +89,17 @@ pub(crate) const IN_META: OptionNames = OptionNames {
 };
 
 impl OptionNames {
+    /// The names without a prefix, in the object at this JSON pointer.
+    pub(crate) const fn plain(object: &'static str) -> Self {
+        Self {
+            object,
+            key: "idempotency_key",
+            seed: "retry_seed",
+            timeout: "timeout_ms",
+            trace: "traceparent",
+        }
+    }
+
     /// Adds the options among these members to the request.
     ///
     /// Fails with INVALID_INPUT for an invalid option. An invalid trace is ignored, as Trace Context requires.

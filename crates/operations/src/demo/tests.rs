@@ -1,25 +1,19 @@
 //! The demo operations, called through a dispatcher.
 
-use std::sync::Arc;
-
 use futures_util::StreamExt as _;
 use panpan_failure::Redacted;
-use panpan_runtime::testing::{Notes, TestClock, TestPorts};
-use panpan_runtime::{Answer, CallRequest, Dispatcher, IdempotencyKey, Registry};
-use panpan_store::MemoryStore;
+use panpan_runtime::{Answer, CallRequest, IdempotencyKey, Registry};
+use panpan_testkit::TestDispatcher;
 use serde_json::{Value, json};
 
-fn dispatcher() -> (Dispatcher, Arc<Notes>) {
-    let registry = super::demo(Registry::builder()).build().unwrap();
-    assert_eq!(registry.schema_problems(), []);
-    let clock = Arc::new(TestClock::start());
-    let store = Arc::new(MemoryStore::new(clock.clone()));
-    let TestPorts { ports, notes } = TestPorts::around(store, clock);
-    (Dispatcher::new(registry, ports), notes)
+fn dispatcher() -> TestDispatcher {
+    panpan_testkit::dispatcher(super::demo(Registry::builder()))
 }
 
 async fn answers(requests: impl IntoIterator<Item = CallRequest>) -> Vec<Answer> {
-    let (dispatcher, notes) = dispatcher();
+    let TestDispatcher {
+        dispatcher, notes, ..
+    } = dispatcher();
     let mut answers = Vec::new();
     for request in requests {
         answers.push(dispatcher.dispatch(request).await);
@@ -162,7 +156,7 @@ async fn count_returns_every_number_and_fails_where_requested() {
         (json!({"to": 3, "fail_after": 4}), 3, false),
     ] {
         let request = CallRequest::from_wire("demo/count", input.clone());
-        let items = dispatcher().0.subscribe(request).unwrap();
+        let items = dispatcher().dispatcher.subscribe(request).unwrap();
         let items: Vec<_> = items.collect().await;
         let returned = items.iter().filter(|item| item.is_ok()).count();
         assert_eq!(returned, numbers, "{input}");

@@ -6,12 +6,10 @@ use std::sync::Arc;
 
 use panpan_contract::{digest, hex};
 use panpan_failure::{Effect, Redacted};
-use panpan_runtime::testing::{Notes, TestClock, TestPorts};
 use panpan_runtime::{CallRequest, Dispatcher, IdempotencyKey, Registry};
-use panpan_store::MemoryStore;
+use panpan_testkit::{TestDispatcher, Then, http_response};
 use panpan_upstream::{Allowed, Client, ClientSettings, Lookup, LookupFuture};
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
@@ -25,23 +23,19 @@ impl Lookup for NoNames {
     }
 }
 
-fn dispatcher() -> (Dispatcher, Arc<Notes>) {
+fn dispatcher() -> TestDispatcher {
     let client = Client::new(ClientSettings {
         allowed: Allowed::parse(["127.0.0.1"]).unwrap(),
         lookup: Arc::new(NoNames),
         ..ClientSettings::default()
     });
-    let registry = super::http_call(Registry::builder(), client.unwrap());
-    let registry = registry.build().unwrap();
-    assert_eq!(registry.schema_problems(), []);
-    let clock = Arc::new(TestClock::start());
-    let store = Arc::new(MemoryStore::new(clock.clone()));
-    let TestPorts { ports, notes } = TestPorts::around(store, clock);
-    (Dispatcher::new(registry, ports), notes)
+    panpan_testkit::dispatcher(super::http_call(Registry::builder(), client.unwrap()))
 }
 
 async fn call(input: Value) -> Result<Value, Redacted> {
-    let (dispatcher, notes) = dispatcher();
+    let TestDispatcher {
+        dispatcher, notes, ..
+    } = dispatcher();
     let answer = dispatch(&dispatcher, input).await;
     assert_eq!(notes.causes(), [""; 0]);
     answer
@@ -57,28 +51,13 @@ async fn server<R>(responses: Vec<R>) -> (String, JoinHandle<Vec<String>>)
 where
     R: AsRef<[u8]> + Send + Sync + 'static,
 {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}/a", listener.local_addr().unwrap());
-    let served = tokio::spawn(async move {
-        let mut requests = Vec::new();
-        for response in responses {
-            let (mut stream, _) = listener.accept().await.unwrap();
-            let mut request = [0; 4096];
-            let length = stream.read(&mut request).await.unwrap();
-            requests.push(String::from_utf8_lossy(&request[..length]).into_owned());
-            stream.write_all(response.as_ref()).await.unwrap();
-            stream.shutdown().await.unwrap();
-        }
-        requests
-    });
-    (url, served)
+    let responses = responses.into_iter().map(|it| (it, Then::Closes));
+    let (url, requests) = panpan_testkit::server(responses.collect()).await;
+    (format!("{url}/a"), requests)
 }
 
 fn http(status: u16, headers: &str, body: &str) -> String {
-    let length = body.len();
-    format!(
-        "HTTP/1.1 {status} Said\r\nconnection: close\r\n{headers}content-length: {length}\r\n\r\n{body}"
-    )
+    http_response(&format!("{status} Said"), headers, body)
 }
 
 /// A response whose body is not UTF-8.
@@ -207,9 +186,7 @@ async fn a_failed_safe_request_has_no_effect() {
 
 #[tokio::test]
 async fn every_transport_failure_has_its_code() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let refusing = format!("http://{}/", listener.local_addr().unwrap());
-    drop(listener);
+    let refusing = panpan_testkit::refusing_url();
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let silent_url = format!("http://{}/", silent.local_addr().unwrap());
     let (cut, _) = server(vec![String::new()]).await;
@@ -304,7 +281,7 @@ async fn a_body_is_decoded_by_its_charset() {
 async fn forbidden_addresses_are_blocked() {
     let forbidden = include_str!("../../../upstream/tests/data/blocked-urls.json");
     let forbidden: BTreeMap<String, String> = serde_json::from_str(forbidden).unwrap();
-    let (dispatcher, _) = dispatcher();
+    let TestDispatcher { dispatcher, .. } = dispatcher();
     for (form, reason) in forbidden {
         if reason == "loopback" || form.contains("@127.0.0.1") {
             continue; // The test client allows loopback.
@@ -340,7 +317,7 @@ async fn methods_that_are_not_idempotent_need_a_key() {
 
 #[tokio::test]
 async fn a_key_of_the_call_and_a_key_in_the_input_are_the_same() {
-    let (dispatcher, _) = dispatcher();
+    let TestDispatcher { dispatcher, .. } = dispatcher();
     let (url, served) = server(vec![http(200, "", "done")]).await;
     let with_key = |key: &str| {
         let mut input = once("POST", &url);

@@ -3,22 +3,16 @@
 mod failures;
 mod limits;
 
-use std::sync::Arc;
-
 use panpan_failure::Redacted;
-use panpan_runtime::testing::{TestClock, TestPorts};
-use panpan_runtime::{CallRequest, Dispatcher, Registry};
-use panpan_store::MemoryStore;
+use panpan_runtime::{CallRequest, Registry};
+use panpan_testkit::{TestDispatcher, dispatcher};
 use serde_json::{Value, json};
 
 /// Calls the operation; the private log has to stay empty, so the output matches its schema.
 async fn transform(input: Value) -> Result<Value, Redacted> {
-    let registry = super::json(Registry::builder()).build().unwrap();
-    assert_eq!(registry.schema_problems(), []);
-    let clock = Arc::new(TestClock::start());
-    let store = Arc::new(MemoryStore::new(clock.clone()));
-    let TestPorts { ports, notes } = TestPorts::around(store, clock);
-    let dispatcher = Dispatcher::new(registry, ports);
+    let TestDispatcher {
+        dispatcher, notes, ..
+    } = dispatcher(super::json(Registry::builder()));
     let answer = dispatcher
         .dispatch(CallRequest::from_wire("json/transform", input))
         .await;

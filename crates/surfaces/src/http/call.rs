@@ -42,9 +42,10 @@ where
 {
     let (parts, body) = request.into_parts();
     let dialect = dialect::requested(parts.uri.query(), &parts.headers, own)
-        .map_err(|failure| response::refused_unread(state, own, failure))?;
+        .map_err(|failure| response::refused_unread(state, Surface::Http, own, failure))?;
     let body = body::read(body, state).await;
-    let body = body.map_err(|failure| response::refused_unread(state, dialect, failure))?;
+    let body =
+        body.map_err(|failure| response::refused_unread(state, Surface::Http, dialect, failure))?;
     match identified {
         Ok(caller) => Ok(Received {
             dialect,
@@ -66,8 +67,13 @@ pub(super) async fn receive_routed(
 }
 
 impl Received {
-    /// Adds the options in the headers to a call.
-    pub(super) fn apply_headers(&self, mut call: CallRequest) -> Result<CallRequest, Failure> {
+    /// The call in the body, with the options in the headers.
+    pub(super) fn call(&self, state: &HttpState) -> Result<CallRequest, Failure> {
+        let call = decode::call(&self.body, state.0.gateway.limits().body_bytes)?;
+        self.apply_headers(call)
+    }
+
+    fn apply_headers(&self, mut call: CallRequest) -> Result<CallRequest, Failure> {
         headers::options(&self.headers)?.apply(&decode::IN_BODY, &mut call)?;
         Ok(call)
     }
@@ -82,13 +88,10 @@ impl Received {
 
 /// `POST /call`.
 pub(super) async fn one(state: &HttpState, identified: Identified, request: Admitted) -> Response {
-    let received = match receive(state, identified, request, Dialect::Call).await {
-        Ok(received) => received,
-        Err(response) => return response,
-    };
-    let call = decode::call(&received.body, state.0.gateway.limits().body_bytes);
-    let request = call.and_then(|call| received.apply_headers(call));
-    respond(state, &received, request).await
+    match receive(state, identified, request, Dialect::Call).await {
+        Ok(received) => respond(state, &received, received.call(state)).await,
+        Err(response) => response,
+    }
 }
 
 /// `POST /operations/{namespace}/{operation}`: the body is the input. A subscription responds with events, like
@@ -97,29 +100,23 @@ pub(super) async fn named(
     State(state): State<HttpState>,
     operation: Result<Path<String>, PathRejection>,
     request: Request,
-) -> Response {
-    let operation = match operation {
-        Ok(Path(operation)) => operation,
-        Err(rejection) => return unreadable_path(&state, &rejection),
-    };
-    let received = match receive_routed(&state, request, Dialect::Problem).await {
-        Ok(received) => received,
-        Err(response) => return response,
-    };
+) -> Result<Response, Response> {
+    let Path(operation) = operation.map_err(|rejection| unreadable_path(&state, &rejection))?;
+    let received = receive_routed(&state, request, Dialect::Problem).await?;
     let input = match received.body.trim_ascii() {
         [] => Ok(decode::empty_input()),
         body => decode::document(body, state.0.gateway.limits().body_bytes),
     };
     let call = input.map(|input| CallRequest::from_wire(operation, input));
     let request = call.and_then(|call| received.apply_headers(call));
-    match request {
+    Ok(match request {
         Ok(request)
             if received.accepts_events() && state.0.gateway.is_subscription(&request.operation) =>
         {
             subscribe::open(state, &received, request)
         }
         request => respond(&state, &received, request).await,
-    }
+    })
 }
 
 async fn respond(
@@ -127,36 +124,33 @@ async fn respond(
     received: &Received,
     request: Result<CallRequest, Failure>,
 ) -> Response {
-    let Received {
-        caller, dialect, ..
-    } = received;
+    let gateway = &state.0.gateway;
     match request {
         Ok(request) => {
-            let answer = state.0.gateway.call(Surface::Http, caller, request).await;
-            response::of_call(&answer, *dialect)
+            let answer = gateway.call(Surface::Http, &received.caller, request);
+            response::of_call(&answer.await, received.dialect)
         }
-        Err(failure) => response::refused(state, *dialect, "", failure),
+        Err(failure) => response::refused(state, received.dialect, "", failure),
     }
 }
 
 /// `POST /batch`: an array of calls; the results have the same order.
-pub(super) async fn batch(State(state): State<HttpState>, request: Request) -> Response {
-    let received = match receive_routed(&state, request, Dialect::Call).await {
-        Ok(received) => received,
-        Err(response) => return response,
-    };
+pub(super) async fn batch(
+    State(state): State<HttpState>,
+    request: Request,
+) -> Result<Response, Response> {
+    let received = receive_routed(&state, request, Dialect::Call).await?;
     let options = headers::options(&received.headers).and_then(|it| it.refuse_in_batch());
-    let items = match options.and_then(|()| items(&state, &received.body)) {
-        Ok(items) => items,
-        Err(failure) => return response::refused(&state, received.dialect, "", failure),
-    };
+    let items = options
+        .and_then(|()| items(&state, &received.body))
+        .map_err(|failure| response::refused(&state, received.dialect, "", failure))?;
     let caller = &received.caller;
     let calls = items
         .into_iter()
         .map(|item| item_answer(&state, caller, item));
     let answers: Vec<Answer> = batch::run(&state.0.gateway, calls).collect().await;
-    let results = Items(&answers);
-    response::json(&Results { results })
+    let results = answers.iter().map(Item).collect();
+    Ok(response::json(&Results { results }))
 }
 
 fn items(state: &HttpState, body: &[u8]) -> Result<Vec<Value>, Failure> {
@@ -177,25 +171,14 @@ async fn item_answer(state: &HttpState, caller: &Caller, item: Value) -> Answer 
     let gateway = &state.0.gateway;
     match decode::call_in(item) {
         Ok(request) => gateway.call(Surface::Http, caller, request).await,
-        Err(failure) => {
-            let request = CallRequest::from_wire("", Value::Null);
-            gateway.refuse(Surface::Http, request, failure)
-        }
+        Err(failure) => gateway.refuse_unread(Surface::Http, "", failure),
     }
 }
 
 /// The body of a batch response.
 #[derive(Serialize)]
 struct Results<'a> {
-    results: Items<'a>,
-}
-
-struct Items<'a>(&'a [Answer]);
-
-impl Serialize for Items<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.iter().map(Item))
-    }
+    results: Vec<Item<'a>>,
 }
 
 struct Item<'a>(&'a Answer);

@@ -7,27 +7,30 @@ use panpan_failure::pointer::joined;
 use panpan_failure::read::{self, ReadError};
 use panpan_failure::{Failure, Violation, codes};
 use panpan_runtime::{CallRequest, shown};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::json;
 use crate::options::OptionNames;
 
-const MEMBERS: [&str; 5] = [
-    "operation",
-    "input",
-    "idempotency_key",
-    "retry_seed",
-    "timeout_ms",
+/// A member, its expected type, and the check.
+type Member = (&'static str, &'static str, fn(&Value) -> bool);
+
+const MEMBERS: [Member; 5] = [
+    ("operation", "a string", Value::is_string),
+    ("input", "a value", |_| true),
+    ("idempotency_key", "a string", |it| {
+        it.is_string() || it.is_null()
+    }),
+    ("retry_seed", "a whole number", |it| {
+        it.is_i64() || it.is_null()
+    }),
+    ("timeout_ms", "a whole number of milliseconds", |it| {
+        it.is_u64() || it.is_null()
+    }),
 ];
 
 /// The members with call options.
-pub(super) const IN_BODY: OptionNames = OptionNames {
-    object: "",
-    key: "idempotency_key",
-    seed: "retry_seed",
-    timeout: "timeout_ms",
-    trace: "traceparent",
-};
+pub(super) const IN_BODY: OptionNames = OptionNames::plain("");
 
 /// The input of a call without an input member.
 pub(super) fn empty_input() -> Value {
@@ -94,34 +97,14 @@ fn violations(document: &Value) -> Vec<Violation> {
     if !members.contains_key("operation") {
         violations.push(Violation::missing("/operation").expected("the name of an operation"));
     }
-    let unknown = members
-        .keys()
-        .filter(|name| !MEMBERS.contains(&name.as_str()));
+    let is_unknown = |name: &&String| !MEMBERS.iter().any(|(known, ..)| known == name);
+    let unknown = members.keys().filter(is_unknown);
     violations.extend(unknown.map(|name| unknown_member(name)));
-    violations.extend(wrong_types(members));
+    violations.extend(MEMBERS.iter().filter_map(|(name, expected, fits)| {
+        let value = members.get(*name).filter(|value| !fits(value))?;
+        Some(wrong_type(&format!("/{name}"), expected, value))
+    }));
     violations
-}
-
-/// A member, its expected type, and the check.
-type Check = (&'static str, &'static str, fn(&Value) -> bool);
-
-fn wrong_types(members: &Map<String, Value>) -> impl Iterator<Item = Violation> {
-    let checks: [Check; 4] = [
-        ("operation", "a string", Value::is_string),
-        ("idempotency_key", "a string", |value| {
-            value.is_string() || value.is_null()
-        }),
-        ("retry_seed", "a whole number", |value| {
-            value.is_i64() || value.is_null()
-        }),
-        ("timeout_ms", "a whole number of milliseconds", |value| {
-            value.is_u64() || value.is_null()
-        }),
-    ];
-    checks.into_iter().filter_map(|(name, expected, fits)| {
-        let value = members.get(name)?;
-        (!fits(value)).then(|| wrong_type(&format!("/{name}"), expected, value))
-    })
 }
 
 fn wrong_type(pointer: &str, expected: &str, found: &Value) -> Violation {
@@ -131,9 +114,10 @@ fn wrong_type(pointer: &str, expected: &str, found: &Value) -> Violation {
 }
 
 fn unknown_member(name: &str) -> Violation {
-    let near = nearest(name, MEMBERS);
+    let names = MEMBERS.map(|(name, ..)| name);
+    let near = nearest(name, names);
     let expected = match near.as_slice() {
-        [] => format!("one of {}", MEMBERS.join(", ")),
+        [] => format!("one of {}", names.join(", ")),
         near => near.join(" or "),
     };
     let shown: String = name.chars().take(64).collect();

@@ -6,37 +6,55 @@ use panpan_failure::dialect::Dialect;
 use panpan_failure::pointer::joined;
 use panpan_failure::{Failure, Violation, codes};
 use panpan_runtime::{SHOWN_CHARACTERS_LIMIT, operation_not_found, untyped};
+use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
 use super::service::identified;
 use super::{HttpState, dialect, response};
 use crate::caller::Caller;
+use crate::gateway::Surface;
 use crate::search::{self, Cursor, RESULTS_LIMIT, SearchEntry};
 
 /// `GET /search?query=&limit=&after=`.
 pub(super) async fn search(State(state): State<HttpState>, request: Request) -> Response {
+    respond(&state, &request, "services/list", results)
+}
+
+/// Responds with facts about operations. A request for them counts as a call.
+fn respond(
+    state: &HttpState,
+    request: &Request,
+    operation: &str,
+    facts: fn(&HttpState, &Caller, &str) -> Result<Value, Failure>,
+) -> Response {
     let caller = match identified(request.extensions()) {
         Ok(caller) => caller,
-        Err(failure) => return response::refused_unread(&state, Dialect::Call, failure),
+        Err(failure) => {
+            return response::refused_unread(state, Surface::Http, Dialect::Call, failure);
+        }
     };
     let query = request.uri().query().unwrap_or_default();
-    match results(&state, &caller, query) {
-        Ok(results) => response::json(&results),
-        Err(failure) => response::refused(&state, Dialect::Call, "services/list", failure),
+    let taken = state.0.gateway.take_call(&caller);
+    match taken.and_then(|()| facts(state, &caller, query)) {
+        Ok(facts) => response::json(&facts),
+        Err(failure) => response::refused(state, Dialect::Call, operation, failure),
     }
 }
 
 fn results(state: &HttpState, caller: &Caller, query: &str) -> Result<Value, Failure> {
-    state.0.gateway.take_call(caller)?;
     if let Some(name) = find_unknown_parameter(query) {
         return Err(unknown_parameter(name));
     }
     let parameter = |name: &str| dialect::parameter(query, name).map(decoded);
-    let limit = match parameter("limit").map(|limit| limit.parse::<usize>().map_err(|_| limit)) {
+    let limit = match parameter("limit") {
         None => RESULTS_LIMIT,
-        Some(Ok(limit)) if (1..=RESULTS_LIMIT).contains(&limit) => limit,
-        Some(Ok(limit)) => return Err(invalid_limit(&limit.to_string())),
-        Some(Err(limit)) => return Err(invalid_limit(&limit)),
+        Some(text) => {
+            let limit = text
+                .parse()
+                .ok()
+                .filter(|it| (1..=RESULTS_LIMIT).contains(it));
+            limit.ok_or_else(|| invalid_limit(&text))?
+        }
     };
     let after = parameter("after").as_deref().and_then(Cursor::parse);
     let callable = state.0.gateway.callable(caller);
@@ -83,25 +101,16 @@ fn invalid_limit(limit: &str) -> Failure {
 
 /// `GET /schema?name=`.
 pub(super) async fn schema(State(state): State<HttpState>, request: Request) -> Response {
-    let caller = match identified(request.extensions()) {
-        Ok(caller) => caller,
-        Err(failure) => return response::refused_unread(&state, Dialect::Call, failure),
-    };
-    let query = request.uri().query().unwrap_or_default();
-    match contract(&state, &caller, dialect::parameter(query, "name")) {
-        Ok(contract) => response::json(&contract),
-        Err(failure) => response::refused(&state, Dialect::Call, "", failure),
-    }
+    respond(&state, &request, "", contract)
 }
 
 /// The contract of an operation. An operation that the caller may not call looks like one that does not exist.
-fn contract(state: &HttpState, caller: &Caller, name: Option<&str>) -> Result<Value, Failure> {
-    state.0.gateway.take_call(caller)?;
+fn contract(state: &HttpState, caller: &Caller, query: &str) -> Result<Value, Failure> {
     let missing = || {
         let violation = Violation::missing("/name").expected("the name of an operation");
         Failure::new(codes::INVALID_INPUT).with_violation(violation)
     };
-    let name = decoded(name.ok_or_else(missing)?);
+    let name = decoded(dialect::parameter(query, "name").ok_or_else(missing)?);
     let name = name.strip_prefix('/').unwrap_or(&name);
     let callable = state.0.gateway.callable(caller);
     let found = callable.iter().find(|it| it.name().as_str() == name);
@@ -114,23 +123,6 @@ fn contract(state: &HttpState, caller: &Caller, name: Option<&str>) -> Result<Va
 
 /// Percent-decodes a parameter; a plus is a space.
 fn decoded(text: &str) -> String {
-    let bytes = text.as_bytes();
-    let mut decoded = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while at < bytes.len() {
-        let digits = bytes
-            .get(at + 1..at + 3)
-            .and_then(|digits| std::str::from_utf8(digits).ok());
-        let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        match (bytes[at], byte) {
-            (b'%', Some(byte)) => {
-                decoded.push(byte);
-                at += 2;
-            }
-            (b'+', _) => decoded.push(b' '),
-            (byte, _) => decoded.push(byte),
-        }
-        at += 1;
-    }
-    String::from_utf8_lossy(&decoded).into_owned()
+    let text = text.replace('+', " ");
+    percent_decode_str(&text).decode_utf8_lossy().into_owned()
 }

@@ -38,10 +38,13 @@ fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>
         return Ok(None);
     };
     let text = value.to_str().map(str::trim);
-    text.map(Some).map_err(|_| {
-        let message = format!("the header {name} contains characters other than visible ASCII");
-        Failure::new(codes::INVALID_REQUEST).with_message(message)
-    })
+    text.map(Some)
+        .map_err(|_| invalid(name, "contains characters other than visible ASCII"))
+}
+
+fn invalid(name: &HeaderName, problem: &str) -> Failure {
+    let message = format!("the header {name} {problem}");
+    Failure::new(codes::INVALID_REQUEST).with_message(message)
 }
 
 fn number<T: std::str::FromStr>(
@@ -51,10 +54,8 @@ fn number<T: std::str::FromStr>(
     let Some(text) = text(headers, name)? else {
         return Ok(None);
     };
-    text.parse().map(Some).map_err(|_| {
-        let message = format!("the header {name} is not a whole number");
-        Failure::new(codes::INVALID_REQUEST).with_message(message)
-    })
+    let number = text.parse().map(Some);
+    number.map_err(|_| invalid(name, "is not a whole number"))
 }
 
 /// The specification of the header puts the key in quotes; most callers omit them.

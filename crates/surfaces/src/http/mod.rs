@@ -21,14 +21,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::routing::{any, get, post};
+use axum::extract::{Request, State};
+use axum::routing::{MethodRouter, any, get, post};
 use http::HeaderName;
 use panpan_runtime::CancellationToken;
 
 use crate::gateway::Gateway;
 use crate::mcp;
 
-use documents::DocumentCache;
+use documents::{DocumentCache, Format};
 pub(crate) use service::ConnectionInfo;
 pub use service::{Hosts, HttpService, Origins};
 
@@ -118,11 +119,15 @@ fn paths() -> Router<HttpState> {
         .route("/ws", any(protocols::websocket))
         .route("/errors", get(pages::all))
         .route("/errors/{code}", get(pages::one))
-        .route("/openapi.json", get(documents::openapi))
-        .route("/contract.json", get(documents::contract))
+        .route("/openapi.json", document(Format::OpenApi))
+        .route("/contract.json", document(Format::Contract))
         .route("/healthz", get(monitoring::health))
         .route("/readyz", get(monitoring::readiness))
         .route("/metrics", get(monitoring::metrics))
         .method_not_allowed_fallback(call::wrong_method)
         .fallback(call::no_such_path)
+}
+
+fn document(format: Format) -> MethodRouter<HttpState> {
+    get(move |State(state), request: Request| documents::respond(state, request, format))
 }

@@ -8,6 +8,7 @@ use panpan_failure::dialect::Dialect;
 
 use super::service::identified;
 use super::{HttpState, response};
+use crate::gateway::Surface;
 
 /// The media type of OpenMetrics text.
 const METRICS_TYPE: HeaderValue =
@@ -30,7 +31,9 @@ pub(super) async fn readiness(State(state): State<HttpState>) -> Response {
 pub(super) async fn metrics(State(state): State<HttpState>, request: Request) -> Response {
     let caller = match identified(request.extensions()) {
         Ok(caller) => caller,
-        Err(failure) => return response::refused_unread(&state, Dialect::Problem, failure),
+        Err(failure) => {
+            return response::refused_unread(&state, Surface::Http, Dialect::Problem, failure);
+        }
     };
     let mut response = state.0.gateway.metrics_text(&caller).into_response();
     response.headers_mut().insert(CONTENT_TYPE, METRICS_TYPE);

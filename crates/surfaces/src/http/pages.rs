@@ -34,18 +34,14 @@ pub(super) async fn one(
     State(state): State<HttpState>,
     code: Result<Path<String>, PathRejection>,
     headers: HeaderMap,
-) -> Response {
-    let code = match code {
-        Ok(Path(code)) => code,
-        Err(rejection) => return call::unreadable_path(&state, &rejection),
-    };
+) -> Result<Response, Response> {
+    let Path(code) = code.map_err(|rejection| call::unreadable_path(&state, &rejection))?;
     if let Some(known) = catalogue::lookup(&code) {
-        return page(&known, &headers);
+        return Ok(page(&known, &headers));
     }
-    match declared(&state, &code) {
-        Some(definition) => response::json(&definition),
-        None => response::problem(&state, &unknown(&code), StatusCode::NOT_FOUND),
-    }
+    let unknown = || response::problem(&state, &unknown(&code), StatusCode::NOT_FOUND);
+    let definition = declared(&state, &code).ok_or_else(unknown)?;
+    Ok(response::json(&definition))
 }
 
 /// The definition of a code that a public operation declares.

@@ -1,5 +1,7 @@
 //! Handlers that pass requests on to the other protocols over HTTP: JSON-RPC, WebSocket, MCP.
 
+use std::sync::Arc;
+
 use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::{Request, State};
@@ -32,7 +34,7 @@ pub(super) async fn jsonrpc(
         Ok(read) => read,
         Err(failure) => {
             let mut response =
-                response::refused_unread_by(state, Surface::JsonRpc, Dialect::JsonRpc, failure);
+                response::refused_unread(state, Surface::JsonRpc, Dialect::JsonRpc, failure);
             *response.status_mut() = StatusCode::OK;
             return response;
         }
@@ -47,15 +49,17 @@ pub(super) async fn jsonrpc(
 /// has no timeout for it.
 pub(super) async fn mcp(state: &HttpState, identified: Identified, request: Admitted) -> Response {
     let (parts, body) = request.into_parts();
-    let caller = identified
-        .and_then(|caller| Ok(caller.with_header_options(headers::options(&parts.headers)?)));
+    let caller = identified.and_then(|mut caller| {
+        caller.header_options = Some(Arc::new(headers::options(&parts.headers)?));
+        Ok(caller)
+    });
     let read = match caller {
         Ok(caller) => body::read(body, state).await.map(|body| (caller, body)),
         Err(failure) => Err(failure),
     };
     match read {
         Ok((caller, body)) => state.0.mcp.answer(caller, parts, body).await,
-        Err(failure) => response::refused_unread_by(state, Surface::Mcp, Dialect::JsonRpc, failure),
+        Err(failure) => response::refused_unread(state, Surface::Mcp, Dialect::JsonRpc, failure),
     }
 }
 
@@ -68,7 +72,7 @@ pub(super) async fn websocket(
     let caller = match identified(request.extensions()) {
         Ok(caller) => caller,
         Err(failure) => {
-            return response::refused_unread_by(&state, Surface::WebSocket, Dialect::Call, failure);
+            return response::refused_unread(&state, Surface::WebSocket, Dialect::Call, failure);
         }
     };
     let upgrade = match upgrade {
@@ -94,7 +98,7 @@ pub(super) async fn websocket(
         let open = connection.map(|it| it.open);
         let task = gateway.tasks().token();
         let client = ws::WsClient::new(gateway, token, address, caller.principal);
-        ws::serve(client, socket, open, stopping).await;
+        ws::serve(ws::KEEPALIVE, client, socket, open, stopping).await;
         drop(task);
     })
 }

@@ -6,7 +6,7 @@ use http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use panpan_failure::dialect::{Dialect, Envelope};
 use panpan_failure::{Failure, Redacted, codes};
-use panpan_runtime::{Answer, CallRequest};
+use panpan_runtime::Answer;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -59,12 +59,7 @@ pub(super) fn refused(
 }
 
 /// The response to a request that was refused before its body was read.
-pub(super) fn refused_unread(state: &HttpState, dialect: Dialect, failure: Failure) -> Response {
-    refused_unread_by(state, Surface::Http, dialect, failure)
-}
-
-/// The same for another protocol over HTTP.
-pub(super) fn refused_unread_by(
+pub(super) fn refused_unread(
     state: &HttpState,
     surface: Surface,
     dialect: Dialect,
@@ -91,8 +86,7 @@ pub(super) fn refusal(
     operation: &str,
     failure: Failure,
 ) -> Redacted {
-    let request = CallRequest::from_wire(operation, Value::Null);
-    let answer = state.0.gateway.refuse(surface, request, failure);
+    let answer = state.0.gateway.refuse_unread(surface, operation, failure);
     answer.outcome.expect_err("a refused call has no output")
 }
 
@@ -154,22 +148,13 @@ fn challenge(failure: &Failure) -> HeaderValue {
     let detail = |name: &str| failure.details().and_then(|details| details.get(name));
     if is_authenticated(failure) {
         let scopes = detail("required_scopes").and_then(Value::as_array);
-        let scopes: Vec<&str> = scopes
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .collect();
-        let scoped = format!(
-            "Bearer realm=\"panpan\", error=\"insufficient_scope\", scope=\"{}\"",
-            scopes.join(" ")
-        );
-        if let Some(scoped) = HeaderValue::from_str(&scoped)
-            .ok()
-            .filter(|_| !scopes.is_empty())
-        {
-            return scoped;
-        }
-        return HeaderValue::from_static("Bearer realm=\"panpan\", error=\"insufficient_scope\"");
+        let scopes = scopes.into_iter().flatten().filter_map(Value::as_str);
+        let scopes = scopes.collect::<Vec<_>>().join(" ");
+        let refused = "Bearer realm=\"panpan\", error=\"insufficient_scope\"";
+        let scoped = format!("{refused}, scope=\"{scopes}\"");
+        let scoped = HeaderValue::from_str(&scoped).ok();
+        let scoped = scoped.filter(|_| !scopes.is_empty());
+        return scoped.unwrap_or(HeaderValue::from_static(refused));
     }
     if detail("reason").is_some() {
         return HeaderValue::from_static("Bearer realm=\"panpan\", error=\"invalid_token\"");

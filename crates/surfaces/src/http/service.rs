@@ -196,30 +196,29 @@ impl HttpService {
         headers: &AdmissionHeaders<'_>,
         request: &IncomingRequest,
     ) -> Result<ResponseContext, Box<Response>> {
-        let context = ResponseContext {
+        let mut context = ResponseContext {
             has_body: !request.body().is_end_stream(),
             origin: None,
             request_id: None,
         };
-        if let Err(refusal) = check_unambiguous(request.headers(), headers.host, request.uri()) {
-            let response = response::problem(&self.state, &refusal, StatusCode::BAD_REQUEST);
+        let checked = check_unambiguous(request.headers(), headers.host, request.uri())
+            .map_err(|refusal| (refusal, StatusCode::BAD_REQUEST));
+        let settings = &self.state.0.settings;
+        let checked = checked.and_then(|()| {
+            let checked = settings.check(scheme, headers);
+            checked.map_err(|refusal| (refusal, StatusCode::FORBIDDEN))
+        });
+        if let Err((refusal, status)) = checked {
+            let response = response::problem(&self.state, &refusal, status);
             return Err(Box::new(context.finish(response)));
         }
-        if let Err(refusal) = self.state.0.settings.check(scheme, headers) {
-            let response = response::problem(&self.state, &refusal, StatusCode::FORBIDDEN);
-            return Err(Box::new(context.finish(response)));
-        }
-        let origin = headers.origin.cloned();
-        if request.method() == Method::OPTIONS && origin.is_some() {
-            let context = ResponseContext { origin, ..context };
+        context.origin = headers.origin.cloned();
+        if request.method() == Method::OPTIONS && context.origin.is_some() {
             let response = StatusCode::NO_CONTENT.into_response();
             return Err(Box::new(context.finish(response)));
         }
-        Ok(ResponseContext {
-            origin,
-            request_id: headers.request_id.and_then(usable_id),
-            ..context
-        })
+        context.request_id = headers.request_id.and_then(usable_id);
+        Ok(context)
     }
 
     async fn identify(
@@ -229,7 +228,6 @@ impl HttpService {
         admission: &AdmissionHeaders<'_>,
         headers: &HeaderMap,
     ) -> Identified {
-        let trace = admission.trace.and_then(trace);
         let gateway = &self.state.0.gateway;
         let caller = match admission.authorization.map(bearer).transpose() {
             Ok(token) => gateway.identify(token, Some(connection.address)).await,
@@ -239,8 +237,13 @@ impl HttpService {
             Ok(caller) => gateway.take_request(&caller.principal)?,
             Err(_) => gateway.take_request(&Principal::at(connection.address))?,
         }
-        let caller = caller?.with_trace(trace, request_id.and_then(redacted_id));
-        Ok(caller.with_credentials(credentials(&self.state.0.settings.passed_headers, headers)))
+        let mut caller = caller?;
+        caller.trace = admission
+            .trace
+            .and_then(|it| Trace::parse(it.to_str().ok()?));
+        caller.request_id = request_id.and_then(redacted_id);
+        caller.credentials = credentials(&self.state.0.settings.passed_headers, headers);
+        Ok(caller)
     }
 }
 
@@ -272,21 +275,20 @@ impl ResponseContext {
     }
 }
 
+fn text(header: &HeaderValue) -> &str {
+    header.to_str().unwrap_or_default()
+}
+
 impl super::HttpSettings {
     fn check(&self, scheme: &str, headers: &AdmissionHeaders<'_>) -> Result<(), Failure> {
-        let host = headers.host.map(|host| host.to_str().unwrap_or_default());
+        let host = headers.host.map(text);
         let host = host.ok_or_else(|| refused("the request has no Host header", ""))?;
         if !self.hosts.includes(host) {
-            return Err(
-                refused("the Host header is not a name of this server", host).with_actions([
-                    "Add the name to `hosts` in panpan.toml if it belongs to this server",
-                ]),
-            );
+            let refused = refused("the Host header is not a name of this server", host);
+            let action = "Add the name to `hosts` in panpan.toml if it belongs to this server";
+            return Err(refused.with_actions([action]));
         }
-        match headers
-            .origin
-            .map(|origin| origin.to_str().unwrap_or_default())
-        {
+        match headers.origin.map(text) {
             Some(origin) if !self.origins.includes(origin, scheme, host) => {
                 Err(refused("the origin of the request is not allowed", origin)
                     .with_actions(["Add the origin to `origins` in panpan.toml if it may call"]))
@@ -395,10 +397,6 @@ fn bearer(value: &HeaderValue) -> Result<&str, Failure> {
     }
 }
 
-fn trace(value: &HeaderValue) -> Option<Trace> {
-    Trace::parse(value.to_str().ok()?)
-}
-
 /// The secrets for upstream services in the headers that this server passes on; usually none.
 fn credentials(passed: &[HeaderName], headers: &HeaderMap) -> Option<Credentials> {
     let credential = |name: &HeaderName| {
@@ -425,16 +423,14 @@ fn allow_origin(origin: HeaderValue, headers: &mut HeaderMap) {
     headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
     headers.append(VARY, HeaderValue::from_static("origin"));
     let readable = "idempotent-replayed, mcp-session-id, panpan-error-id, retry-after, www-authenticate, x-request-id";
-    headers.insert(
-        ACCESS_CONTROL_EXPOSE_HEADERS,
-        HeaderValue::from_static(readable),
-    );
-    headers.insert(
-        ACCESS_CONTROL_ALLOW_METHODS,
-        HeaderValue::from_static("GET, POST, DELETE"),
-    );
     let sent = "authorization, content-type, accept, idempotency-key, last-event-id, mcp-method, mcp-name, mcp-protocol-version, mcp-session-id, panpan-retry-seed, panpan-timeout-ms, traceparent, x-request-id";
-    headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static(sent));
+    for (name, value) in [
+        (ACCESS_CONTROL_EXPOSE_HEADERS, readable),
+        (ACCESS_CONTROL_ALLOW_METHODS, "GET, POST, DELETE"),
+        (ACCESS_CONTROL_ALLOW_HEADERS, sent),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ use serde::Serialize;
 
 use super::call::{Received, receive_routed};
 use super::service::REQUEST_ID;
-use super::{HttpState, decode, response};
+use super::{HttpState, response};
 use crate::gateway::Surface;
 use crate::items::Items;
 
@@ -28,18 +28,15 @@ use crate::items::Items;
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// `POST /subscribe`.
-pub(super) async fn subscribe(State(state): State<HttpState>, request: Request) -> Response {
-    let received = match receive_routed(&state, request, Dialect::Call).await {
-        Ok(received) => received,
-        Err(response) => return response,
-    };
-    let dialect = received.dialect;
-    let call = decode::call(&received.body, state.0.gateway.limits().body_bytes);
-    let request = match call.and_then(|call| received.apply_headers(call)) {
-        Ok(request) => request,
-        Err(failure) => return response::refused(&state, dialect, "", failure),
-    };
-    open(state, &received, request)
+pub(super) async fn subscribe(
+    State(state): State<HttpState>,
+    request: Request,
+) -> Result<Response, Response> {
+    let received = receive_routed(&state, request, Dialect::Call).await?;
+    let request = received
+        .call(&state)
+        .map_err(|failure| response::refused(&state, received.dialect, "", failure))?;
+    Ok(open(state, &received, request))
 }
 
 /// Opens a subscription and responds with its items, or with the failure.

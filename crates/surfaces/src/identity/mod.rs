@@ -12,4 +12,5 @@ mod tokens;
 pub use names::{GRANTS_LIMIT, NAME_CHARACTERS_LIMIT, NameOf, TokenNameError, check_scopes};
 pub use stored::{TokenInfo, TokenState};
 pub(crate) use token::id_of;
+pub(crate) use tokens::token_required;
 pub use tokens::{NewToken, Revoked, Tokens, TokensError};

@@ -23,24 +23,20 @@ pub enum NameOf {
 }
 
 impl NameOf {
-    fn plural(self) -> &'static str {
+    /// One of them, and several.
+    const fn words(self) -> (&'static str, &'static str) {
         match self {
-            Self::Principal => "principals",
-            Self::Scope => "scopes",
-            Self::Resource => "resource types",
-            Self::Action => "actions on one resource type",
+            Self::Principal => ("a principal", "principals"),
+            Self::Scope => ("a scope", "scopes"),
+            Self::Resource => ("a resource type", "resource types"),
+            Self::Action => ("an action", "actions on one resource type"),
         }
     }
 }
 
 impl fmt::Display for NameOf {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::Principal => "a principal",
-            Self::Scope => "a scope",
-            Self::Resource => "a resource type",
-            Self::Action => "an action",
-        })
+        formatter.write_str(self.words().0)
     }
 }
 
@@ -62,7 +58,7 @@ pub enum TokenNameError {
     #[error("the name of {0} must consist of visible ASCII characters without spaces")]
     Character(NameOf),
     /// There are too many names.
-    #[error("{count} {} given; the limit is {GRANTS_LIMIT}", of.plural())]
+    #[error("{count} {} given; the limit is {GRANTS_LIMIT}", of.words().1)]
     Many {
         /// The kind of the names.
         of: NameOf,

@@ -93,16 +93,14 @@ impl Tokens {
     /// answer.
     pub async fn identify(&self, token: &str) -> Result<Arc<Identity>, Failure> {
         // A malformed token is refused without a query: its timing reveals nothing about stored tokens.
-        let token = ParsedToken::parse(token).ok_or_else(|| refused(Refusal::Invalid))?;
+        let token = ParsedToken::parse(token).ok_or_else(|| refused(None))?;
         let stored = self.get(token.id).await.map_err(|error| error.failure())?;
         let proved = token.proves(stored.as_ref().map(|stored| stored.hash.as_str()));
         let stored = stored.filter(|_| proved);
-        let info = stored
-            .ok_or_else(|| refused(Refusal::Invalid))?
-            .into_info(token.id);
+        let info = stored.ok_or_else(|| refused(None))?.into_info(token.id);
         match info.state(self.clock.now()) {
             TokenState::Valid => Ok(Arc::new(info.identity())),
-            ended => Err(refused(Refusal::Ended(ended))),
+            ended => Err(refused(Some(ended))),
         }
     }
 
@@ -114,7 +112,7 @@ impl Tokens {
         };
         match stored.into_info(id).state(self.clock.now()) {
             TokenState::Valid => Ok(()),
-            ended => Err(refused(Refusal::Ended(ended))),
+            ended => Err(refused(Some(ended))),
         }
     }
 
@@ -127,9 +125,18 @@ impl Tokens {
         if let Some(end) = new.expires_at.filter(|end| *end <= now) {
             return Err(TokensError::Expired(end));
         }
+        let mut stored = StoredToken {
+            principal: new.principal,
+            hash: String::new(),
+            scopes: new.scopes,
+            resources: new.resources,
+            created_at: now,
+            expires_at: new.expires_at,
+            revoked_at: None,
+        };
         for _ in 0..ATTEMPTS_MAX {
             let generated = GeneratedToken::new().map_err(TokensError::Random)?;
-            let stored = stored(&new, &generated, now);
+            stored.hash = generated.hash;
             let change = change(&generated.id, ExpectedState::Absent, json!(stored));
             if let Applied::All(_) = self.documents.apply(vec![change]).await? {
                 return Ok((generated.text, stored.into_info(generated.id)));
@@ -225,18 +232,6 @@ impl Tokens {
     }
 }
 
-fn stored(new: &NewToken, generated: &GeneratedToken, now: Timestamp) -> StoredToken {
-    StoredToken {
-        principal: new.principal.clone(),
-        hash: generated.hash.clone(),
-        scopes: new.scopes.clone(),
-        resources: new.resources.clone(),
-        created_at: now,
-        expires_at: new.expires_at,
-        revoked_at: None,
-    }
-}
-
 fn change(id: &str, expect: ExpectedState, body: Value) -> Change {
     Change {
         collection: COLLECTION.to_owned(),
@@ -246,22 +241,23 @@ fn change(id: &str, expect: ExpectedState, body: Value) -> Change {
     }
 }
 
-/// Why a token is refused.
-#[derive(Clone, Copy)]
-enum Refusal {
-    /// It is malformed, unknown, or has the wrong secret. The caller does not learn which.
-    Invalid,
-    /// It has expired or was revoked. Only a caller with its secret learns that.
-    Ended(TokenState),
+/// The failure of a request without a token, where one is required.
+pub(crate) fn token_required() -> Failure {
+    Failure::new(codes::FORBIDDEN)
+        .with_message("this server requires a token, and the request carries none")
+        .with_detail("authenticated", false)
+        .with_actions(["Send a bearer token in the Authorization header"])
 }
 
-fn refused(refusal: Refusal) -> Failure {
-    let (message, reason) = match refusal {
-        Refusal::Invalid => {
+/// The failure of a token that has ended, or is malformed, unknown or has the wrong secret. Only a caller with the
+/// secret learns that it has ended; other callers do not learn what is wrong.
+fn refused(ended: Option<TokenState>) -> Failure {
+    let (message, reason) = match ended {
+        None => {
             let invalid = "Invalid authentication token";
             (invalid.to_owned(), invalid)
         }
-        Refusal::Ended(state) => {
+        Some(state) => {
             let name = state.name();
             (format!("the token of this request is {name}"), name)
         }

@@ -99,7 +99,7 @@ async fn respond<'a>(
 ) -> Option<Response<'a>> {
     let Request { id, method, params } = match item {
         Item::Request(request) => request,
-        Item::Invalid(Invalid { id, problem }) => return Some(refuse(gateway, id, problem.into())),
+        Item::Invalid(Invalid { id, problem }) => return Some(refuse(gateway, id, problem)),
     };
     let resolve = |registry: &Registry| resolve_dots(registry, &method);
     let has_dots = method.contains('.');
@@ -107,10 +107,7 @@ async fn respond<'a>(
     let name = name.flatten().unwrap_or_else(|| method.into_owned());
     let answer = match caller {
         Ok(caller) => call(gateway, caller, options, name, params).await,
-        Err(unidentified) => {
-            let request = CallRequest::from_wire(name, Value::Null);
-            gateway.refuse(Surface::JsonRpc, request, unidentified.clone())
-        }
+        Err(unidentified) => gateway.refuse_unread(Surface::JsonRpc, name, unidentified.clone()),
     };
     id.map(|id| Response {
         id: Some(id),
@@ -169,8 +166,7 @@ fn resolve_dots(registry: &Registry, method: &str) -> Option<String> {
 }
 
 fn refuse<'a>(gateway: &Gateway, id: Option<&'a RawValue>, failure: Failure) -> Response<'a> {
-    let request = CallRequest::from_wire("", Value::Null);
-    let answer = gateway.refuse(Surface::JsonRpc, request, failure);
+    let answer = gateway.refuse_unread(Surface::JsonRpc, "", failure);
     Response { id, answer }
 }
 

@@ -4,15 +4,13 @@
 //! is reported if it can be read. Unknown members are skipped at any depth.
 
 use std::borrow::Cow;
-use std::fmt;
 
 use panpan_failure::read::AnyValue;
-use panpan_failure::visit_scalars;
-use serde::de::{
-    Deserialize, DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor,
-};
+use panpan_failure::{Failure, codes, visit_scalars};
+use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::request::{Body, Invalid, Item, Members, Problem};
+use super::request::{Body, Invalid, Item, Members};
 
 /// Deserializes a body with at most `batch_limit` requests in a batch.
 pub(super) struct BodyReader {
@@ -32,15 +30,12 @@ impl<'de> Visitor<'de> for BodyReader {
 
     visit_scalars!(_ => Body::One(not_an_object()));
 
-    fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<Body<'de>, A::Error> {
-        ItemReader.visit_map(members).map(Body::One)
-    }
-
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Body<'de>, A::Error> {
         let mut batch = Vec::new();
         while batch.len() < self.batch_limit {
-            match items.next_element()? {
-                Some(item) => batch.push(item),
+            match items.next_element_seed(Self { batch_limit: 0 })? {
+                Some(Body::One(item)) => batch.push(item),
+                Some(Body::Batch(_) | Body::TooMany(_)) => batch.push(not_an_object()),
                 None => return Ok(Body::Batch(batch)),
             }
         }
@@ -49,62 +44,32 @@ impl<'de> Visitor<'de> for BodyReader {
             rest => Ok(Body::TooMany(self.batch_limit + rest)),
         }
     }
-}
 
-impl<'de> Deserialize<'de> for Item<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ItemReader)
-    }
-}
-
-struct ItemReader;
-
-impl<'de> Visitor<'de> for ItemReader {
-    type Value = Item<'de>;
-
-    visit_scalars!(_ => not_an_object());
-
-    fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Item<'de>, A::Error> {
-        skip_rest(items).map(|_| not_an_object())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Item<'de>, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Body<'de>, A::Error> {
         let mut found = Members::default();
         while let Some(Name(name)) = members.next_key()? {
-            match &*name {
-                "jsonrpc" => put(
-                    &mut found.jsonrpc,
-                    members.next_value()?,
-                    &mut found.duplicate,
-                    name,
-                ),
-                "method" => put(
-                    &mut found.method,
-                    members.next_value()?,
-                    &mut found.duplicate,
-                    name,
-                ),
+            let member = match &*name {
+                "jsonrpc" => &mut found.jsonrpc,
+                "method" => &mut found.method,
                 "id" => {
                     found.has_two_ids = found.id.is_some();
-                    put(
-                        &mut found.id,
-                        members.next_value()?,
-                        &mut found.duplicate,
-                        name,
-                    );
+                    &mut found.id
                 }
                 "params" => {
                     let params =
                         members.next_value_seed(AnyValue(&mut found.duplicate_in_params))?;
                     put(&mut found.params, params, &mut found.duplicate, name);
+                    continue;
                 }
                 _ => {
                     let _: IgnoredAny = members.next_value()?;
                     found.add_unknown(name);
+                    continue;
                 }
-            }
+            };
+            put(member, members.next_value()?, &mut found.duplicate, name);
         }
-        Ok(found.into_item())
+        Ok(Body::One(found.into_item()))
     }
 }
 
@@ -129,35 +94,11 @@ fn skip_rest<'de, A: SeqAccess<'de>>(mut items: A) -> Result<usize, A::Error> {
 }
 
 fn not_an_object<'a>() -> Item<'a> {
-    Item::Invalid(Invalid {
-        id: None,
-        problem: Problem::NotAnObject,
-    })
+    let problem = Failure::new(codes::INVALID_REQUEST).with_message("a request must be an object");
+    Item::Invalid(Invalid { id: None, problem })
 }
 
 /// The name of a member, borrowed if it has no escapes.
-struct Name<'a>(Cow<'a, str>);
-
-impl<'de> Deserialize<'de> for Name<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct NameReader;
-
-        impl<'de> Visitor<'de> for NameReader {
-            type Value = Name<'de>;
-
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("a name")
-            }
-
-            fn visit_borrowed_str<E: Error>(self, name: &'de str) -> Result<Name<'de>, E> {
-                Ok(Name(Cow::Borrowed(name)))
-            }
-
-            fn visit_str<E: Error>(self, name: &str) -> Result<Name<'de>, E> {
-                Ok(Name(Cow::Owned(name.to_owned())))
-            }
-        }
-
-        deserializer.deserialize_str(NameReader)
-    }
-}
+#[derive(Deserialize)]
+#[serde(transparent)]
+struct Name<'a>(#[serde(borrow)] Cow<'a, str>);

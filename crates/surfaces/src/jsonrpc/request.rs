@@ -47,17 +47,7 @@ pub(crate) enum Params {
 #[derive(Debug)]
 pub(super) struct Invalid<'a> {
     pub(super) id: Option<&'a RawValue>,
-    pub(super) problem: Problem,
-}
-
-#[derive(Debug)]
-pub(super) enum Problem {
-    NotAnObject,
-    Duplicate(String),
-    Member {
-        name: &'static str,
-        expected: &'static str,
-    },
+    pub(super) problem: Failure,
 }
 
 /// Parses a body within the limits.
@@ -94,23 +84,11 @@ impl Body<'_> {
     }
 }
 
-impl From<Problem> for Failure {
-    fn from(problem: Problem) -> Self {
-        let failure = Failure::new(codes::INVALID_REQUEST);
-        let (name, reason) = match problem {
-            Problem::NotAnObject => return failure.with_message("a request must be an object"),
-            Problem::Duplicate(name) => {
-                let reason = format!("duplicate member {name}");
-                (name, reason)
-            }
-            Problem::Member { name, expected } => {
-                (name.to_owned(), format!("{name} must be {expected}"))
-            }
-        };
-        failure
-            .with_message(&*reason)
-            .with_violation(Violation::value(joined("", &name), reason))
-    }
+/// The failure of a request with an invalid member.
+fn invalid_member(name: &str, reason: String) -> Failure {
+    Failure::new(codes::INVALID_REQUEST)
+        .with_message(&*reason)
+        .with_violation(Violation::value(joined("", name), reason))
 }
 
 /// The members of an object that should be a request.
@@ -146,11 +124,11 @@ impl<'a> Members<'a> {
         }
     }
 
-    fn into_request(self) -> Result<Request<'a>, Problem> {
-        let must_be = |name, expected| Problem::Member { name, expected };
+    fn into_request(self) -> Result<Request<'a>, Failure> {
+        let must_be = |name, expected| invalid_member(name, format!("{name} must be {expected}"));
         if let Some(name) = self.duplicate {
-            let shown = name.chars().take(SHOWN_NAME_CHARACTERS);
-            return Err(Problem::Duplicate(shown.collect()));
+            let shown: String = name.chars().take(SHOWN_NAME_CHARACTERS).collect();
+            return Err(invalid_member(&shown, format!("duplicate member {shown}")));
         }
         if self.id.is_some_and(|id| !is_id(id)) {
             return Err(must_be("id", "a string, a number or null"));

@@ -1,10 +1,10 @@
 //! Serializes responses. Outputs are written without an intermediate copy.
 
 use panpan_failure::dialect::{Dialect, Envelope};
-use panpan_failure::{Failure, codes};
 use serde_json::value::RawValue;
 
 use super::Response;
+use crate::json::unwritable;
 
 /// Initial capacity of a response, in bytes: the size of the request, within this range.
 const CAPACITY: std::ops::RangeInclusive<usize> = 256..=16 * 1024;
@@ -62,9 +62,7 @@ fn write(response: &Response<'_>, bytes: &mut Vec<u8>) {
     };
     if let Err(error) = written {
         bytes.truncate(start);
-        let failure = Failure::new(codes::INTERNAL).caused_by(&error);
-        let failure = failure.with_message("the recorded output cannot be read");
-        bytes.extend(Dialect::JsonRpc.write_failure(&failure.redacted(), envelope));
+        bytes.extend(Dialect::JsonRpc.write_failure(&unwritable(&error), envelope));
     }
     if let Some(id) = response.id {
         replace_id(id, bytes);

@@ -60,23 +60,16 @@ impl BufferedBytes {
             return Ok(());
         }
         let of_caller = self.by_caller().get(principal).copied();
-        let Inner {
-            limit,
-            limit_per_caller,
-            ..
-        } = &*self.0;
-        let (code, whose, buffered, limit) = if of_caller >= Some(*limit_per_caller) {
-            let own = of_caller.unwrap_or_default();
-            (
+        let (limit, limit_per_caller) = (self.0.limit, self.0.limit_per_caller);
+        let (code, whose, buffered, limit) = match of_caller {
+            Some(own) if own >= limit_per_caller => (
                 codes::ERR_RATE_LIMITED,
                 "this caller",
                 own,
-                *limit_per_caller,
-            )
-        } else if total >= *limit {
-            (codes::ERR_OVERLOADED, "all callers", total, *limit)
-        } else {
-            return Ok(());
+                limit_per_caller,
+            ),
+            _ if total >= limit => (codes::ERR_OVERLOADED, "all callers", total, limit),
+            _ => return Ok(()),
         };
         Err(Failure::new(code)
             .with_message(format!(
@@ -110,11 +103,7 @@ impl BufferedBytes {
             .size_hint()
             .upper()
             .is_some_and(|it| it < COUNTED_BYTES_MIN);
-        let held = (!is_small).then(|| HeldBytes {
-            buffered: self.clone(),
-            principal: principal.clone(),
-            bytes: 0,
-        });
+        let held = (!is_small).then(|| self.hold_none(principal));
         RequestBody { body, held }
     }
 
@@ -123,13 +112,17 @@ impl BufferedBytes {
         if bytes < COUNTED_BYTES_MIN {
             return None;
         }
-        let mut held = HeldBytes {
+        let mut held = self.hold_none(principal);
+        held.add(bytes);
+        Some(held)
+    }
+
+    fn hold_none(&self, principal: &Principal) -> HeldBytes {
+        HeldBytes {
             buffered: self.clone(),
             principal: principal.clone(),
             bytes: 0,
-        };
-        held.add(bytes);
-        Some(held)
+        }
     }
 
     fn total(&self) -> u64 {

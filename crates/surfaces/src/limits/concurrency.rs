@@ -4,7 +4,7 @@ use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use foldhash::HashMap;
-use panpan_failure::{Failure, codes};
+use panpan_failure::{Failure, Kind, codes};
 
 use crate::caller::Principal;
 
@@ -56,16 +56,14 @@ impl ConcurrencyLimit {
     pub(crate) fn acquire(&self, principal: &Principal) -> Result<Permit, Failure> {
         let mut counts = self.counts();
         if counts.total >= self.0.limit {
-            return Err(self.total_reached());
+            return Err(self.reached(codes::ERR_OVERLOADED, self.0.limit, ""));
         }
-        match counts.by_caller.entry(principal.clone()) {
-            Entry::Occupied(count) if *count.get() >= self.0.limit_per_caller => {
-                return Err(self.caller_reached());
-            }
-            Entry::Occupied(mut count) => *count.get_mut() += 1,
-            Entry::Vacant(_) if self.0.limit_per_caller == 0 => return Err(self.caller_reached()),
-            Entry::Vacant(entry) => drop(entry.insert(1)),
+        let limit = self.0.limit_per_caller;
+        let of_caller = counts.by_caller.entry(principal.clone()).or_default();
+        if *of_caller >= limit {
+            return Err(self.reached(codes::ERR_RATE_LIMITED, limit, " per caller"));
         }
+        *of_caller += 1;
         counts.total += 1;
         Ok(Permit {
             limit: self.clone(),
@@ -77,21 +75,10 @@ impl ConcurrencyLimit {
         self.0.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn total_reached(&self) -> Failure {
-        let Inner { what, limit, .. } = &*self.0;
-        Failure::new(codes::ERR_OVERLOADED)
-            .with_message(format!("limit of {limit} concurrent {what} reached"))
-            .with_detail("limit", *limit)
-            .with_detail("of", *what)
-            .with_retry_after_ms(RETRY_AFTER_MS)
-    }
-
-    fn caller_reached(&self) -> Failure {
-        let (what, limit) = (self.0.what, self.0.limit_per_caller);
-        Failure::new(codes::ERR_RATE_LIMITED)
-            .with_message(format!(
-                "limit of {limit} concurrent {what} per caller reached"
-            ))
+    fn reached(&self, code: impl Into<Kind>, limit: usize, whose: &str) -> Failure {
+        let what = self.0.what;
+        Failure::new(code)
+            .with_message(format!("limit of {limit} concurrent {what}{whose} reached"))
             .with_detail("limit", limit)
             .with_detail("of", what)
             .with_retry_after_ms(RETRY_AFTER_MS)

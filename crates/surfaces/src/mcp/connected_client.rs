@@ -130,9 +130,7 @@ impl ConnectedClient {
                 let level = self.level.as_ref().map(level_of);
                 level.is_some_and(|level| is_at_least(it.params.level, level))
             }
-            ServerNotification::ResourceUpdatedNotification(it) => {
-                self.covers(&it.params.uri)
-            }
+            ServerNotification::ResourceUpdatedNotification(it) => self.covers(&it.params.uri),
             _ => self.question_kinds().url,
         }
     }

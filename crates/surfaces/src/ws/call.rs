@@ -221,8 +221,8 @@ impl OpenSubscription {
     }
 
     fn stopped(self) -> CallEvent {
-        let request = CallRequest::from_wire(self.operation, Value::Null);
         let failure = stopping().with_effect(Effect::Unknown);
+        let request = CallRequest::from_wire(self.operation, Value::Null);
         self.call.refuse(&self.client, request, failure)
     }
 }

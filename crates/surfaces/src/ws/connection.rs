@@ -7,8 +7,7 @@ use axum::extract::ws::Message;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use panpan_failure::{Failure, codes};
-use panpan_runtime::{BoxFuture, CallRequest, CancellationToken};
-use serde_json::Value;
+use panpan_runtime::{BoxFuture, CancellationToken};
 
 use super::call::{Call, CallEvent, DecodedCall, Event, OpenSubscription, WsClient};
 use super::envelope::{self, Kind, Received};
@@ -133,11 +132,8 @@ impl Connection {
 
     /// Refuses a message that does not become a call.
     fn refuse(&mut self, kind: Kind, id: &str, operation: &str, failure: Failure) {
-        let request = CallRequest::from_wire(operation, Value::Null);
-        let answer = self
-            .client
-            .gateway()
-            .refuse(Surface::WebSocket, request, failure);
+        let gateway = self.client.gateway();
+        let answer = gateway.refuse_unread(Surface::WebSocket, operation, failure);
         let message = envelope::write(kind, id, &Event::of(answer.outcome));
         // Failures are too small to count.
         self.queue.push(message, None, |_| None);

@@ -11,20 +11,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::call::{DecodedCall, Event};
-use crate::json;
+use crate::json::{self, unwritable};
 use crate::options::OptionNames;
 
 /// Maximum length of an id, in bytes. It is repeated with every item of a subscription.
 pub(super) const ID_LENGTH_LIMIT: usize = 256;
 
 /// The members with call options.
-const IN_PAYLOAD: OptionNames = OptionNames {
-    object: "/payload",
-    key: "idempotency_key",
-    seed: "retry_seed",
-    timeout: "timeout_ms",
-    trace: "traceparent",
-};
+const IN_PAYLOAD: OptionNames = OptionNames::plain("/payload");
 
 /// The JSON pointer to the input.
 const INPUT: &str = "/payload/input";
@@ -163,7 +157,10 @@ pub(super) fn write(kind: Kind, id: &str, event: &Event) -> Message {
             text("call.error", id, &Payload::Failure(failure))
         }
     };
-    let text = text.unwrap_or_else(|error| unwritable(id, &error));
+    let text = text.unwrap_or_else(|error| {
+        let payload = Dialect::Call.render_failure(&unwritable(&error), Envelope::default());
+        json!({"type": "call.error", "id": id, "payload": payload}).to_string()
+    });
     match kind {
         Kind::Text => Message::Text(text.into()),
         Kind::Binary => Message::Binary(text.into()),
@@ -190,14 +187,4 @@ fn text(name: &str, id: &str, payload: &Payload<'_>) -> Result<String, serde_jso
         id,
         payload,
     })
-}
-
-/// The event in place of a recorded output that is damaged in the store.
-fn unwritable(id: &str, error: &serde_json::Error) -> String {
-    let failure = Failure::new(codes::INTERNAL).caused_by(error);
-    let failure = failure
-        .with_message("the recorded output cannot be read")
-        .redacted();
-    let payload = Dialect::Call.render_failure(&failure, Envelope::default());
-    json!({"type": "call.error", "id": id, "payload": payload}).to_string()
 }

@@ -6,7 +6,7 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
 /// The intervals of keep-alive.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct KeepaliveSettings {
+pub(crate) struct KeepaliveSettings {
     /// The time between two pings.
     pub(super) interval: Duration,
     /// The time without any message, pongs included, after which a client counts as lost.
@@ -14,7 +14,7 @@ pub(super) struct KeepaliveSettings {
 }
 
 /// The default: a client that misses three pings is lost.
-pub(super) const KEEPALIVE: KeepaliveSettings = KeepaliveSettings {
+pub(crate) const KEEPALIVE: KeepaliveSettings = KeepaliveSettings {
     interval: Duration::from_secs(30),
     timeout: Duration::from_secs(90),
 };

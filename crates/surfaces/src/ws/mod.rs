@@ -22,11 +22,12 @@ use tokio::select;
 use crate::limits::Limits;
 use crate::listen::OpenConnection;
 use connection::Connection;
-use keepalive::{KEEPALIVE, Keepalive, KeepaliveSettings};
+use keepalive::{Keepalive, KeepaliveSettings};
 use partial::PartialMessage;
 use transport::{Step, Transport};
 
 pub(crate) use call::WsClient;
+pub(crate) use keepalive::KEEPALIVE;
 
 /// Size of the read buffer, which every idle connection holds.
 const READ_BUFFER_BYTES: usize = 4 * 1024;
@@ -50,15 +51,6 @@ pub(crate) fn configure(upgrade: WebSocketUpgrade, limits: &Limits) -> WebSocket
 ///
 /// The caller is identified for each call, since its token may be revoked at any time.
 pub(crate) async fn serve(
-    client: WsClient,
-    socket: WebSocket,
-    open: Option<Arc<OpenConnection>>,
-    shutdown: CancellationToken,
-) {
-    serve_with(KEEPALIVE, client, socket, open, shutdown).await;
-}
-
-async fn serve_with(
     keepalive: KeepaliveSettings,
     client: WsClient,
     socket: WebSocket,
@@ -83,26 +75,20 @@ enum EndReason {
     Lost,
     /// The client sent a close frame.
     Closed,
-    /// The client violated the protocol or a limit: the reason and the close code.
+    /// The client violated the protocol or a limit, or the server stops: the reason and the close code.
     Refused(&'static str, CloseCode),
-    /// The server stops and all calls have ended.
-    Stopped,
 }
 
 /// Performs the close handshake with a client that is still reachable.
 async fn close(transport: Transport, reason: EndReason) {
-    let frame = |code, reason: &'static str| {
-        let reason = reason.into();
-        Some(Message::Close(Some(CloseFrame { code, reason })))
-    };
     match reason {
         EndReason::Lost => {}
         // The library has queued the close frame already; it must be flushed.
         EndReason::Closed => transport.close(None).await,
-        EndReason::Refused(reason, code) => transport.close(frame(code, reason)).await,
-        EndReason::Stopped => {
-            let frame = frame(close_code::AWAY, "the server is stopping");
-            transport.close(frame).await;
+        EndReason::Refused(reason, code) => {
+            let reason = reason.into();
+            let frame = Message::Close(Some(CloseFrame { code, reason }));
+            transport.close(Some(frame)).await;
         }
     }
 }
@@ -117,7 +103,7 @@ async fn run(
     let mut stopping = false;
     loop {
         if stopping && connection.is_done() && transport.is_flushed() {
-            return EndReason::Stopped;
+            return EndReason::Refused("the server is stopping", close_code::AWAY);
         }
         if connection.queue.is_full() {
             // Nothing is read while the queue is full, so no pong can arrive.
@@ -149,8 +135,7 @@ async fn run(
 fn on_step(step: Step, connection: &mut Connection) -> Option<EndReason> {
     match step {
         Step::Received(Message::Close(_)) => return Some(EndReason::Closed),
-        Step::Lost => return Some(EndReason::Lost),
-        Step::Refused(reason, code) => return Some(EndReason::Refused(reason, code)),
+        Step::Ended(reason) => return Some(reason),
         Step::Received(message) => connection.on_message(message),
         Step::Written(Some(subscription)) => connection.resume(subscription),
         Step::Written(None) => {}

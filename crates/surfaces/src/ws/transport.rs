@@ -8,14 +8,14 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use axum::extract::ws::{CloseCode, Message, WebSocket, close_code};
+use axum::extract::ws::{Message, WebSocket, close_code};
 use bytes::Bytes;
 use futures_util::{Sink, SinkExt as _, Stream, StreamExt as _};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::call::OpenSubscription;
 use super::partial::PartialMessage;
-use super::{CLOSE_TIMEOUT, WRITE_BUFFER_BYTES};
+use super::{CLOSE_TIMEOUT, EndReason, WRITE_BUFFER_BYTES};
 use crate::limits::HeldBytes;
 
 /// While this many messages wait to be written, nothing is read from the client.
@@ -69,15 +69,15 @@ impl Queue {
     }
 }
 
+/// The step at which the client cannot be reached any more.
+const LOST: Step = Step::Ended(EndReason::Lost);
+
 /// One step of reading or writing.
 pub(super) enum Step {
     Received(Message),
     /// A message was passed to the socket, and this subscription may resume.
     Written(Option<OpenSubscription>),
-    /// The client violated the protocol or a limit: the reason and the close code.
-    Refused(&'static str, CloseCode),
-    /// The client cannot be reached any more.
-    Lost,
+    Ended(EndReason),
 }
 
 pub(super) struct Transport {
@@ -122,7 +122,7 @@ impl Transport {
             None => poll_fn(|task| self.poll_step(queue, task)).await,
             Some(deadline) => {
                 let step = poll_fn(|task| self.poll_step(queue, task));
-                timeout_at(deadline, step).await.unwrap_or(Step::Lost)
+                timeout_at(deadline, step).await.unwrap_or(LOST)
             }
         }
     }
@@ -160,7 +160,7 @@ impl Transport {
         let Poll::Ready(message) = Pin::new(&mut self.socket).poll_next(task) else {
             return match self.partial.check() {
                 Ok(()) => Poll::Pending,
-                Err((reason, code)) => Poll::Ready(Step::Refused(reason, code)),
+                Err((reason, code)) => Poll::Ready(Step::Ended(EndReason::Refused(reason, code))),
             };
         };
         Poll::Ready(match message {
@@ -176,7 +176,7 @@ impl Transport {
                 Step::Received(message)
             }
             Some(Err(error)) => refused(&error),
-            None => Step::Lost,
+            None => LOST,
         })
     }
 
@@ -189,9 +189,9 @@ impl Transport {
         };
         match written {
             // Checked here as well, since a client may send without end and read nothing.
-            Poll::Pending if self.is_overdue() => Poll::Ready(Step::Lost),
+            Poll::Pending if self.is_overdue() => Poll::Ready(LOST),
             Poll::Pending => Poll::Pending,
-            Poll::Ready(Err(_)) => Poll::Ready(Step::Lost),
+            Poll::Ready(Err(_)) => Poll::Ready(LOST),
             Poll::Ready(Ok(())) if flushes => {
                 (self.unflushed, self.write_deadline, self.pongs) = (false, None, 0);
                 self.held.clear();
@@ -240,7 +240,7 @@ impl Transport {
         self.unflushed = true;
         match Pin::new(&mut self.socket).start_send(message) {
             Ok(()) => Step::Written(subscription),
-            Err(_) => Step::Lost,
+            Err(_) => LOST,
         }
     }
 }
@@ -256,8 +256,9 @@ fn length(message: &Message) -> usize {
 /// The close reason for bytes that the library cannot parse.
 fn refused(error: &axum::Error) -> Step {
     // The library behind axum reports the size limit only as text.
-    if error.to_string().starts_with("Space limit exceeded") {
-        return Step::Refused("the message is too large", close_code::SIZE);
-    }
-    Step::Refused("the frames are not valid", close_code::PROTOCOL)
+    let is_too_large = error.to_string().starts_with("Space limit exceeded");
+    Step::Ended(match is_too_large {
+        true => EndReason::Refused("the message is too large", close_code::SIZE),
+        false => EndReason::Refused("the frames are not valid", close_code::PROTOCOL),
+    })
 }

@@ -398,7 +398,7 @@ impl Connection {
     }
 
     fn record_failure(&self, error: McpError) -> McpError {
-        tracing::warn!(server = self.server.namespace, "{error}");
+        tracing::debug!(server = self.server.namespace, "{error}");
         self.state().record_failure(error.clone());
         error
     }

@@ -17,7 +17,6 @@ use panpan_mcp::names::ELICITATION_COMPLETE;
 use rmcp::model::{
     ClientJsonRpcMessage, ClientRequest, ErrorData, RequestId, ServerJsonRpcMessage,
 };
-use rmcp::transport::common::http_header::EVENT_STREAM_MIME_TYPE;
 use rmcp::transport::streamable_http_client::{
     SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
 };
@@ -99,7 +98,7 @@ impl HttpClient {
         if session.is_some() {
             self.handler.mark_session();
         }
-        if is_event_stream(&reply) {
+        if reply.is_events() {
             let origin = match message {
                 ClientJsonRpcMessage::Request(request) => Some(request.id.clone()),
                 _ => None,
@@ -277,7 +276,7 @@ impl StreamableHttpClient for HttpClient {
         let reply = self.send(Method::GET, session_id.as_ref(), headers, None);
         let reply = reply.await?;
         // Any other answer means that the server has no such stream, which is optional.
-        if !reply.status().is_success() || !is_event_stream(&reply) {
+        if !reply.status().is_success() || !reply.is_events() {
             return Err(StreamableHttpError::ServerDoesNotSupportSse);
         }
         Ok(self.events(reply, None))
@@ -312,10 +311,6 @@ fn network_error(url: &Url, error: TransportError) -> HttpError {
         sent: error.had_connection(),
         source: Arc::new(error),
     })
-}
-
-fn is_event_stream(reply: &RawResponse) -> bool {
-    reply.media_type().as_deref() == Some(EVENT_STREAM_MIME_TYPE)
 }
 
 fn status_error(head: HttpResponse, body: &[u8]) -> HttpError {

@@ -7,7 +7,7 @@ mod cache;
 
 use std::sync::Arc;
 
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::response::Response;
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, ETAG, IF_NONE_MATCH, VARY};
@@ -23,11 +23,12 @@ use sha2::{Digest as _, Sha256};
 use super::service::identified;
 use super::{HttpState, response};
 use crate::caller::Caller;
+use crate::gateway::Surface;
 pub(super) use cache::DocumentCache;
 
 /// The format of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Format {
+pub(super) enum Format {
     OpenApi,
     Contract,
 }
@@ -40,26 +41,17 @@ struct Document {
     etag: HeaderValue,
 }
 
-/// `GET /openapi.json`: the operations that this caller may call, as OpenAPI.
-pub(super) async fn openapi(State(state): State<HttpState>, request: Request) -> Response {
-    respond(&state, request, Format::OpenApi).await
-}
-
-/// `GET /contract.json`: the same operations as a contract file.
-pub(super) async fn contract(State(state): State<HttpState>, request: Request) -> Response {
-    respond(&state, request, Format::Contract).await
-}
-
-async fn respond(state: &HttpState, request: Request, format: Format) -> Response {
+/// The handler of `GET /openapi.json` or `GET /contract.json`: the operations that the caller may call.
+pub(super) async fn respond(state: HttpState, request: Request, format: Format) -> Response {
     let admitted = identified(request.extensions())
         .and_then(|caller| state.0.gateway.take_call(&caller).map(|()| caller));
     let document = match admitted {
-        Ok(caller) => document(state, &caller, format).await,
+        Ok(caller) => document(&state, &caller, format).await,
         Err(failure) => Err(failure),
     };
     match document {
         Ok(document) => document.response(request.headers()),
-        Err(failure) => response::refused_unread(state, Dialect::Problem, failure),
+        Err(failure) => response::refused_unread(&state, Surface::Http, Dialect::Problem, failure),
     }
 }
 

@@ -5,19 +5,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use panpan_contract::operation::{OperationSpec, OperationType, Visibility};
 use panpan_failure::{Failure, codes};
-use panpan_runtime::system::SystemClock;
-use panpan_runtime::testing::TestPorts;
-use panpan_runtime::{Context, Dispatcher, Registry};
-use panpan_store::MemoryStore;
+use panpan_runtime::{Builder, Context, Registry};
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
 
 use super::super::serve;
 use crate::caller::Caller;
-use crate::gateway::{Anonymous, Gateway};
-use crate::identity::Tokens;
+use crate::gateway::Gateway;
 use crate::limits::Limits;
 use crate::options::CallOptions;
+use crate::testing;
 
 /// A gateway and the number of calls of `test/note`.
 pub(super) struct TestGateway {
@@ -31,12 +28,7 @@ pub(super) fn gateway() -> TestGateway {
 
 pub(super) fn gateway_within(limits: Limits) -> TestGateway {
     let notes = Arc::new(AtomicUsize::new(0));
-    let clock = Arc::new(SystemClock);
-    let store = Arc::new(MemoryStore::new(clock.clone()));
-    let ports = TestPorts::around(store.clone(), clock.clone()).ports;
-    let dispatcher = Dispatcher::new(registry(notes.clone()), ports);
-    let tokens = Tokens::new(store, clock);
-    let gateway = Gateway::new(dispatcher, tokens, Anonymous::Served, limits);
+    let (gateway, _) = testing::gateway(operations(notes.clone()), limits);
     TestGateway { gateway, notes }
 }
 
@@ -85,7 +77,7 @@ async fn subtract(_: Context, input: Arc<Value>) -> Result<Value, Failure> {
     Ok(json!(number("minuend") - number("subtrahend")))
 }
 
-fn registry(notes: Arc<AtomicUsize>) -> Registry {
+fn operations(notes: Arc<AtomicUsize>) -> Builder {
     let mut math = spec("math/subtract", OperationType::Query);
     let number = json!({"type": "number"});
     math.input_schema = json!({
@@ -128,6 +120,4 @@ fn registry(notes: Arc<AtomicUsize>) -> Registry {
         .register(spec("test/broken", OperationType::Query), broken)
         .register(hidden, echo)
         .register(limited, echo)
-        .build()
-        .unwrap()
 }

@@ -1,5 +1,6 @@
 //! Who may resume a parked call, for how long it stays parked, and how many there may be.
 
+use panpan_mcp::input::UsableCapabilities;
 use panpan_runtime::{AskClient, Question, QuestionKind};
 use rmcp::model::{CallToolResult, ServerResult};
 use serde_json::{Value, json};
@@ -7,7 +8,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::caller::Principal;
 use crate::mcp::call::CancelTokens;
-use crate::mcp::input_requests::{InputQueue, UsableCapabilities};
+use crate::mcp::input_requests::InputQueue;
 
 fn identity(caller: &str) -> RequestIdentity {
     RequestIdentity {

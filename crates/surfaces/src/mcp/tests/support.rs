@@ -4,21 +4,18 @@ use std::sync::Arc;
 
 use panpan_contract::operation::{OperationSpec, OperationType};
 use panpan_failure::Failure;
-use panpan_runtime::system::SystemClock;
-use panpan_runtime::testing::TestPorts;
-use panpan_runtime::{Builder, CancellationToken, Context, Dispatcher, Handler};
-use panpan_store::MemoryStore;
+use panpan_runtime::{Builder, CancellationToken, Context, Handler};
 use serde_json::{Value, json};
 use tokio::io::{DuplexStream, duplex, split};
 use tokio::sync::{Notify, mpsc, oneshot};
 
 use crate::caller::Caller;
-use crate::gateway::{Anonymous, Gateway};
-use crate::identity::Tokens;
+use crate::gateway::Gateway;
 use crate::limits::Limits;
 use crate::mcp::server::{Server, Shared};
 use crate::mcp::stdio::StdioTransport;
 use crate::mcp::{ToolForm, serve};
+use crate::testing;
 
 /// A gateway in front of some operations.
 pub(super) fn gateway(operations: Builder) -> Gateway {
@@ -27,12 +24,7 @@ pub(super) fn gateway(operations: Builder) -> Gateway {
 
 /// A gateway with these limits.
 pub(super) fn gateway_within(limits: Limits, operations: Builder) -> Gateway {
-    let clock = Arc::new(SystemClock);
-    let store = Arc::new(MemoryStore::new(clock.clone()));
-    let tokens = Tokens::new(store.clone(), clock.clone());
-    let ports = TestPorts::around(store, clock).ports;
-    let dispatcher = Dispatcher::new(operations.build().unwrap(), ports);
-    Gateway::new(dispatcher, tokens, Anonymous::Served, limits)
+    testing::gateway(operations, limits).0
 }
 
 /// The client end of a pipe to a server.

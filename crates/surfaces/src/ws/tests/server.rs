@@ -12,22 +12,21 @@ use axum::serve::ListenerExt as _;
 use futures_util::{Stream, StreamExt as _, stream};
 use panpan_contract::operation::{OperationSpec, OperationType, Visibility};
 use panpan_failure::{Failure, codes};
-use panpan_runtime::system::SystemClock;
-use panpan_runtime::testing::TestPorts;
-use panpan_runtime::{CancellationToken, Context, Dispatcher, Registration, Registry};
-use panpan_store::MemoryStore;
+use panpan_runtime::{Builder, CancellationToken, Context, Registration, Registry};
+use panpan_testkit::Socket;
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::{Notify, mpsc, oneshot};
 
 use super::super::call::WsClient;
-use super::super::keepalive::KeepaliveSettings;
-use super::super::{configure, serve, serve_with};
-use super::client::Client;
+use super::super::keepalive::{KEEPALIVE, KeepaliveSettings};
+use super::super::{configure, serve};
+use super::client;
 use crate::caller::Principal;
-use crate::gateway::{Anonymous, Gateway};
+use crate::gateway::Gateway;
 use crate::identity::Tokens;
 use crate::limits::Limits;
+use crate::testing;
 
 pub(super) struct Server {
     address: SocketAddr,
@@ -74,7 +73,7 @@ impl Server {
             finished: finished.clone(),
             produced: produced.clone(),
         };
-        let (gateway, tokens) = gateway(work.registry(), setup.limits.clone());
+        let (gateway, tokens) = testing::gateway(work.operations(), setup.limits.clone());
         let router = router(gateway, setup, shutdown.clone(), end);
         let listener = listener();
         let address = listener.local_addr().unwrap();
@@ -92,13 +91,13 @@ impl Server {
         }
     }
 
-    pub(super) async fn client(&self) -> Client {
-        Client::connect(self.address, None).await
+    pub(super) async fn client(&self) -> Socket {
+        client::connect(self.address, None).await
     }
 
     /// A client with a token.
-    pub(super) async fn client_with(&self, token: &str) -> Client {
-        Client::connect(self.address, Some(token)).await
+    pub(super) async fn client_with(&self, token: &str) -> Socket {
+        client::connect(self.address, Some(token)).await
     }
 }
 
@@ -110,23 +109,13 @@ fn listener() -> TcpListener {
     socket.listen(64).unwrap()
 }
 
-fn gateway(registry: Registry, limits: Limits) -> (Gateway, Tokens) {
-    let clock = Arc::new(SystemClock);
-    let store = Arc::new(MemoryStore::new(clock.clone()));
-    let ports = TestPorts::around(store.clone(), clock.clone()).ports;
-    let tokens = Tokens::new(store, clock);
-    let dispatcher = Dispatcher::new(registry, ports);
-    let gateway = Gateway::new(dispatcher, tokens.clone(), Anonymous::Served, limits);
-    (gateway, tokens)
-}
-
 fn router(
     gateway: Gateway,
     setup: Setup,
     shutdown: CancellationToken,
     end: mpsc::UnboundedSender<()>,
 ) -> Router {
-    let keepalive = setup.keepalive;
+    let keepalive = setup.keepalive.unwrap_or(KEEPALIVE);
     Router::new().route(
         "/ws",
         get(move |headers: HeaderMap, upgrade: WebSocketUpgrade| {
@@ -135,12 +124,7 @@ fn router(
             let upgrade = configure(upgrade, gateway.limits());
             let serving = upgrade.on_upgrade(move |socket| async move {
                 let client = WsClient::new(gateway, token, None, Principal::Local);
-                match keepalive {
-                    None => serve(client, socket, None, shutdown).await,
-                    Some(keepalive) => {
-                        serve_with(keepalive, client, socket, None, shutdown).await;
-                    }
-                }
+                serve(keepalive, client, socket, None, shutdown).await;
                 // The receiver is gone if the test has ended.
                 let _ = end.send(());
             });
@@ -180,7 +164,7 @@ impl Work {
         Dropped(Some(sender))
     }
 
-    fn registry(&self) -> Registry {
+    fn operations(&self) -> Builder {
         use OperationType::{Mutation, Query, Subscription};
         let mut limited = spec("test/limited", Query);
         limited.access_control.required_scopes = vec!["deep".to_owned()];
@@ -206,8 +190,6 @@ impl Work {
             .add(Registration::streaming(stream("test/broken"), broken))
             .add(Registration::streaming(stream("test/still"), still))
             .add(Registration::streaming(stream("test/large"), large))
-            .build()
-            .unwrap()
     }
 
     async fn wait(self) -> Result<Value, Failure> {
