@@ -192,7 +192,7 @@ fn a_data_folder_that_cannot_be_written_is_reported_with_a_hint() {
     let text = stderr(&output);
     assert!(text.contains("cannot read the tokens"), "{text}");
     assert!(text.contains("hint: set PANPAN_DATA"), "{text}");
-    let without_folder = panpan(&["token", "list"]).output().unwrap();
+    let without_folder = panpan(["token", "list"]).output().unwrap();
     assert_eq!(without_folder.status.code(), Some(2));
     assert!(
         stderr(&without_folder).contains("hint: set PANPAN_DATA"),
@@ -207,7 +207,7 @@ fn a_configured_store_replaces_the_default() {
     let file = format!("sqlite:{}", folder.0.join("other.db").display());
     folder.stdout(&["token", "new", "ann", "--store", &file]);
     assert!(listed(&folder).is_empty());
-    let listed = panpan(&["token", "list", "--json"])
+    let listed = panpan(["token", "list", "--json"])
         .env("PANPAN_STORE", &file)
         .output()
         .unwrap();
@@ -233,7 +233,7 @@ fn only_the_owner_can_read_the_folder_and_the_file() {
 #[test]
 fn help_is_given_for_every_command() {
     for arguments in [&[][..], &["new"], &["list"], &["revoke"]] {
-        let output = panpan(&[&["token"], arguments, &["--help"]].concat())
+        let output = panpan([&["token"], arguments, &["--help"]].concat())
             .output()
             .unwrap();
         assert_eq!(output.status.code(), Some(0), "{arguments:?}");

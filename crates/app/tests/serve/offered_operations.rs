@@ -16,7 +16,7 @@ fn shop(folder: &Folder) -> String {
             "post": {"operationId": "addArticle", "responses": {"201": {"description": "added"}}},
         }},
     });
-    let file = folder.file("shop.json", &document.to_string());
+    let file = folder.file("shop.json", document.to_string());
     format!("--openapi=shop={file}")
 }
 
@@ -213,7 +213,7 @@ fn an_invalid_overlay_entry_is_refused() {
             "only hide, title, description and call settings apply",
         ),
     ] {
-        let overlay = folder.file("overlay.yaml", &format!("operations:\n- {entry}\n"));
+        let overlay = folder.file("overlay.yaml", format!("operations:\n- {entry}\n"));
         let output = folder.run(&["serve", &shop, &format!("--overlay={overlay}")]);
         let messages = panpan_testkit::stderr(&output);
         assert_eq!(output.status.code(), Some(2), "{messages}");
@@ -252,7 +252,7 @@ fn a_contract_is_served_in_the_configured_namespace() {
         ),
         ("", &["fs/read"], &["fs/read"]),
     ] {
-        let file = folder.file("fs.contract.json", &contract(names));
+        let file = folder.file("fs.contract.json", contract(names));
         let flag = format!("--openapi={named}{file}@http://127.0.0.1:9");
         let server = Server::start(&folder, &[&flag, "--builtin=none"]);
         let found = server.get("/search?limit=200").json();
@@ -272,7 +272,7 @@ fn a_contract_is_served_in_the_configured_namespace() {
 fn the_banner_counts_built_in_operations_separately() {
     let folder = Folder::new();
     let shop = shop(&folder);
-    let one = folder.file("one.contract.json", &contract(&["one/read"]));
+    let one = folder.file("one.contract.json", contract(&["one/read"]));
     let one = format!("--openapi={one}@http://127.0.0.1:9");
     for (flags, count) in [
         (

@@ -72,7 +72,7 @@ fn an_address_that_cannot_be_used_is_reported() {
 #[test]
 fn a_store_that_cannot_be_opened_is_reported() {
     let folder = Folder::new();
-    let text = folder.file("notes.txt", &"this is no database. ".repeat(50));
+    let text = folder.file("notes.txt", "this is no database. ".repeat(50));
     let here = folder.0.to_str().unwrap();
     for (store, message) in [
         (format!("sqlite:{here}"), format!("{here} is a folder")),

@@ -45,7 +45,7 @@ impl<'a> Graph<'a> {
         let mut cyclic: HashSet<Same<'a>> = HashSet::new();
         let next = |schema| self.applied.get(&schema).cloned().unwrap_or_default();
         cycles(self.applied.keys().copied(), next, |found| {
-            cyclic.extend(found)
+            cyclic.extend(found);
         });
         if cyclic.is_empty() {
             return;

@@ -126,7 +126,7 @@ impl<'a> Checker<'a, '_, '_> {
             details::check(root, &path, self.problems);
         }
         visit_at(root.schema, &path, &mut |schema, path| {
-            self.check(schema, root, path)
+            self.check(schema, root, path);
         });
     }
 
