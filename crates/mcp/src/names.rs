@@ -32,7 +32,7 @@ pub const CONTENT_MARK: &str = "x-mcp-content";
 /// The extension of an operation with the name of its tool at the upstream server.
 pub const TOOL_EXTENSION: &str = "x-mcp-tool";
 
-/// The extension of an operation that requests a name for its tool. The name must not contain `__`, which stands for
+/// The extension of an operation that requests a name for its tool. The name must not contain `__`, which replaces
 /// a slash in derived names, nor be `search`, `schema`, `call` or `batch`.
 pub const NAME_EXTENSION: &str = "x-mcp-tool-name";
 
