@@ -1,0 +1,95 @@
+//! The inputs of tasks: references to dependencies, and the `input_schema` of the task.
+
+use std::collections::HashSet;
+
+use foldhash::fast::FixedState;
+use panpan_failure::Violation;
+use panpan_runtime::check_once;
+use serde_json::{Map, Value};
+
+use super::{Draft, ProblemKind};
+use crate::references::references;
+use crate::task::TaskId;
+
+/// The draft of schemas that state none.
+const DEFAULT_DRAFT: &str = "http://json-schema.org/draft-07/schema#";
+
+impl Draft<'_> {
+    pub(super) fn check_inputs(&mut self) {
+        for at in 0..self.tasks.len() {
+            let has_references = self.check_references(at);
+            self.check_input_schema(at, has_references);
+        }
+    }
+
+    /// Checks the references of a task, and returns whether it has any.
+    fn check_references(&mut self, at: usize) -> bool {
+        let task = &self.tasks[at].task;
+        let mut found = references(&task.definition.inputs).peekable();
+        if found.peek().is_none() {
+            return false;
+        }
+        let dependencies = task.dependencies.iter().map(|it| it.id);
+        let dependencies: HashSet<TaskId, FixedState> = dependencies.collect();
+        let inputs = self.pointer(at, "inputs");
+        for found in found {
+            match found {
+                Ok((_, reference)) if dependencies.contains(&reference.task) => {}
+                Ok((pointer, reference)) => self.note(ProblemKind::Dependency, at, || {
+                    let reason = "the reference is not to a dependency of this task";
+                    Violation::value(format!("{inputs}{pointer}/$from"), reason)
+                        .expected("the id of a task in its dependencies")
+                        .actual(reference.task.to_string())
+                }),
+                Err(invalid) => self.note(ProblemKind::Schema, at, || under(&inputs, invalid.0)),
+            }
+        }
+        true
+    }
+
+    /// Inputs with references are only known when the task runs.
+    fn check_input_schema(&mut self, at: usize, has_references: bool) {
+        let definition = &self.tasks[at].task.definition;
+        let schemas = definition.schemas.as_ref();
+        let Some(schema) = schemas.and_then(|it| it.input_schema()) else {
+            return;
+        };
+        let inputs = match has_references {
+            true => Map::new(),
+            false => definition.inputs.clone(),
+        };
+        match check_once(&with_draft(schema), &Value::Object(inputs)) {
+            Err(reason) => {
+                let pointer = format!("{}/input_schema", self.pointer(at, "schemas"));
+                self.note(ProblemKind::Schema, at, || {
+                    Violation::value(pointer, format!("invalid JSON Schema: {reason}"))
+                        .expected("a JSON Schema, draft-07 unless $schema states another")
+                });
+            }
+            Ok(checked) if !has_references => {
+                let inputs = self.pointer(at, "inputs");
+                for violation in checked.violations {
+                    self.note(ProblemKind::Schema, at, || under(&inputs, violation));
+                }
+            }
+            Ok(_) => {}
+        }
+    }
+}
+
+fn under(inputs: &str, mut violation: Violation) -> Violation {
+    violation.pointer.insert_str(0, inputs);
+    violation
+}
+
+/// The schema with the draft of the protocol, unless it states one.
+fn with_draft(schema: &Value) -> Value {
+    let mut schema = schema.clone();
+    if let Value::Object(keywords) = &mut schema {
+        let draft = keywords.entry("$schema").or_insert(Value::Null);
+        if draft.is_null() {
+            *draft = DEFAULT_DRAFT.into();
+        }
+    }
+    schema
+}

@@ -1,0 +1,227 @@
+//! Plans: tasks that form a tree and a graph of dependencies without cycles.
+//!
+//! A [`Plan`] exists only if all its tasks are valid together. Validation reads no store: the caller looks up
+//! the tasks of [`ids_to_look_up`] first.
+
+mod graph;
+mod inputs;
+mod links;
+mod problem;
+mod tree;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeSet, HashMap};
+
+use foldhash::fast::FixedState;
+use panpan_failure::Violation;
+
+use crate::state::State;
+use crate::task::{NewTask, ReadTask, TaskId};
+
+pub(crate) use problem::Problems;
+pub use problem::{About, LISTED_IDS_LIMIT, PROBLEMS_LIMIT, PlanError, Problem, ProblemKind};
+
+/// The most tasks of a plan.
+pub const TASKS_LIMIT: usize = 200_000;
+
+/// The most dependencies of a task.
+pub const DEPENDENCIES_LIMIT: usize = 10_000;
+
+/// The most dependencies of all tasks of a plan.
+pub const TOTAL_DEPENDENCIES_LIMIT: usize = 1_000_000;
+
+/// Tasks outside the plan.
+pub trait KnownTasks {
+    /// The task with this id.
+    fn find(&self, id: TaskId) -> Option<KnownTask>;
+}
+
+/// A task that exists already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KnownTask {
+    /// The root of its flow.
+    pub root: TaskId,
+    /// Its state.
+    pub state: State,
+    /// Whether the caller may see it. For references, a task that the caller may not see does not exist; its id
+    /// is taken nevertheless.
+    pub is_visible: bool,
+}
+
+impl<F: Fn(TaskId) -> Option<KnownTask>> KnownTasks for F {
+    fn find(&self, id: TaskId) -> Option<KnownTask> {
+        self(id)
+    }
+}
+
+/// The operations that tasks can run.
+pub trait Methods {
+    /// Whether a task can run an operation of this name.
+    fn exists(&self, method: &str) -> bool;
+
+    /// Existing operations with similar names, the most similar first.
+    fn similar(&self, method: &str) -> Vec<String>;
+}
+
+/// Tasks that are valid together, in the order of the client.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    tasks: Vec<NewTask>,
+    positions: Positions,
+    top: usize,
+    root: TaskId,
+}
+
+type Positions = HashMap<TaskId, u32, FixedState>;
+
+/// The tasks outside the plan that validation asks for: parents, dependencies, originals, and the ids that the
+/// client chose, which may be taken.
+pub fn ids_to_look_up(tasks: &[ReadTask]) -> BTreeSet<TaskId> {
+    let own: BTreeSet<TaskId> = tasks.iter().map(|read| read.task.id).collect();
+    let mut ids = BTreeSet::new();
+    for ReadTask {
+        task, id_is_given, ..
+    } in tasks
+    {
+        let dependencies = task.dependencies.iter().map(|it| it.id);
+        let original = task.definition.origin.original();
+        let referred = dependencies.chain(task.parent).chain(original);
+        ids.extend(referred.filter(|id| !own.contains(id)));
+        ids.extend(id_is_given.then_some(task.id));
+    }
+    ids
+}
+
+impl Plan {
+    /// Validates tasks, or returns all problems.
+    ///
+    /// The tasks are a whole flow with one root, or hang below one task that exists already, whose flow they
+    /// join.
+    pub fn new(
+        tasks: Vec<ReadTask>,
+        known: &dyn KnownTasks,
+        methods: &dyn Methods,
+    ) -> Result<Self, PlanError> {
+        check_limits(&tasks)?;
+        let mut draft = Draft {
+            positions: Positions::with_capacity_and_hasher(tasks.len(), FixedState::default()),
+            tasks: &tasks,
+            known,
+            problems: Problems::default(),
+        };
+        draft.index();
+        let top = draft.check_tree();
+        let root = top.and_then(|top| draft.root_of_flow(top));
+        let graph = draft.check_dependencies(root);
+        draft.check_cycles(&graph);
+        draft.check_origins();
+        draft.check_methods(methods);
+        draft.check_inputs();
+        let Draft {
+            positions,
+            problems,
+            ..
+        } = draft;
+        problems.or_err(|| Self {
+            positions,
+            top: top.expect("a plan without a top task has a problem"),
+            root: root.expect("a plan without a root has a problem"),
+            tasks: tasks.into_iter().map(|read| read.task).collect(),
+        })
+    }
+
+    /// The tasks, in the order of the client; never empty.
+    pub fn tasks(&self) -> &[NewTask] {
+        &self.tasks
+    }
+
+    /// The tasks, in the order of the client.
+    pub fn into_tasks(self) -> Vec<NewTask> {
+        self.tasks
+    }
+
+    /// The root of the flow: the top task, or the root of the existing flow that the plan joins.
+    pub fn root(&self) -> TaskId {
+        self.root
+    }
+
+    /// The task above all others of the plan.
+    pub fn top(&self) -> &NewTask {
+        &self.tasks[self.top]
+    }
+
+    /// Whether the plan is a whole flow, and not a part that joins one.
+    pub fn is_new_flow(&self) -> bool {
+        self.top().parent.is_none()
+    }
+
+    /// The position of a task in [`tasks`](Self::tasks).
+    pub fn position(&self, id: TaskId) -> Option<usize> {
+        self.positions.get(&id).map(|it| *it as usize)
+    }
+}
+
+/// Tasks that are being validated.
+struct Draft<'a> {
+    tasks: &'a [ReadTask],
+    /// Of a duplicate id, the first task.
+    positions: Positions,
+    known: &'a dyn KnownTasks,
+    problems: Problems,
+}
+
+impl Draft<'_> {
+    fn note(&mut self, kind: ProblemKind, at: usize, violation: impl FnOnce() -> Violation) {
+        let task = self.tasks[at].task.id;
+        let problem = || Problem::new(kind, task, violation());
+        self.problems.note(kind, problem);
+    }
+
+    /// The pointer to a member of a task.
+    fn pointer(&self, at: usize, member: &str) -> String {
+        self.tasks[at].place.member(member)
+    }
+
+    fn position(&self, id: TaskId) -> Option<usize> {
+        self.positions.get(&id).map(|it| *it as usize)
+    }
+
+    /// A task outside the plan that the caller may see.
+    fn outside(&self, id: TaskId) -> Option<KnownTask> {
+        self.known.find(id).filter(|it| it.is_visible)
+    }
+}
+
+/// A plan beyond the limits is not looked at further.
+fn check_limits(tasks: &[ReadTask]) -> Result<(), PlanError> {
+    if tasks.len() > TASKS_LIMIT {
+        return Err(crate::task::too_many_tasks(tasks.len()));
+    }
+    let mut problems = Problems::default();
+    let kind = ProblemKind::Malformed;
+    let mut total = 0;
+    for ReadTask { task, place, .. } in tasks {
+        let count = task.dependencies.len();
+        total += count;
+        if count > DEPENDENCIES_LIMIT {
+            problems.note(kind, || {
+                let pointer = place.member("dependencies");
+                let violation = Violation::value(pointer, "too many dependencies")
+                    .expected(format!("at most {DEPENDENCIES_LIMIT}"))
+                    .actual(count);
+                Problem::new(kind, task.id, violation)
+            });
+        }
+    }
+    if total > TOTAL_DEPENDENCIES_LIMIT {
+        problems.note(kind, || {
+            let violation = Violation::value("/tasks", "too many dependencies in all tasks")
+                .expected(format!("at most {TOTAL_DEPENDENCIES_LIMIT}"))
+                .actual(total);
+            Problem::new(kind, None, violation)
+        });
+    }
+    problems.or_err(|| ())
+}

@@ -1,0 +1,260 @@
+//! What is wrong with a plan: one error for reading and validation, with all problems found.
+
+use std::fmt;
+
+use panpan_failure::catalogue::Entry;
+use panpan_failure::{Failure, Violation, codes};
+use serde_json::Value;
+
+use crate::task::TaskId;
+
+/// How many problems of each kind are listed, and how many violations a failure has.
+pub const PROBLEMS_LIMIT: usize = 50;
+
+/// How many ids a list in the details has: the tasks of a cycle, the roots.
+pub const LISTED_IDS_LIMIT: usize = 100;
+
+/// The kind of a problem. The first kind, in this order, decides the code of the failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ProblemKind {
+    /// A parameter is missing, or has the wrong type, format or range.
+    Malformed,
+    /// A task breaks a rule for tasks, or its own `input_schema`.
+    Schema,
+    /// A parent does not exist.
+    Parent,
+    /// A dependency does not exist in this flow, or a reference is not to a dependency.
+    Dependency,
+    /// Dependencies form a cycle.
+    Cycle,
+    /// The tasks do not form a tree with one root.
+    Tree,
+    /// An operation does not exist.
+    Executor,
+}
+
+impl ProblemKind {
+    /// All of them.
+    pub const ALL: [ProblemKind; 7] = [
+        ProblemKind::Malformed,
+        ProblemKind::Schema,
+        ProblemKind::Parent,
+        ProblemKind::Dependency,
+        ProblemKind::Cycle,
+        ProblemKind::Tree,
+        ProblemKind::Executor,
+    ];
+
+    /// The code. This is the only place that chooses one.
+    pub fn code(self) -> &'static Entry {
+        match self {
+            ProblemKind::Malformed => codes::INVALID_INPUT,
+            ProblemKind::Schema => codes::INVALID_TASK_SCHEMA,
+            ProblemKind::Parent => codes::INVALID_PARENT_REFERENCE,
+            ProblemKind::Dependency => codes::INVALID_DEPENDENCY_REFERENCE,
+            ProblemKind::Cycle => codes::CIRCULAR_DEPENDENCY,
+            ProblemKind::Tree => codes::TASK_TREE_VALIDATION_FAILED,
+            ProblemKind::Executor => codes::EXECUTOR_NOT_FOUND,
+        }
+    }
+}
+
+/// One thing that is wrong with a plan.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Problem {
+    /// The kind.
+    pub kind: ProblemKind,
+    /// The task, if its id is known.
+    pub task: Option<TaskId>,
+    /// Where it is in the parameters, what was expected and found, and the reason.
+    pub violation: Violation,
+    /// What only this kind of problem has.
+    pub about: About,
+}
+
+/// What a problem is about, beyond a violation.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum About {
+    /// Nothing else.
+    #[default]
+    Value,
+    /// A cycle of dependencies or parents; it ends with the first task again.
+    Cycle(Vec<TaskId>),
+    /// The first of several roots.
+    Roots(Vec<TaskId>),
+    /// An operation that does not exist.
+    Method {
+        /// Its name.
+        name: String,
+        /// Operations with similar names.
+        similar: Vec<String>,
+    },
+}
+
+impl Problem {
+    /// A problem with a task.
+    pub(crate) fn new(
+        kind: ProblemKind,
+        task: impl Into<Option<TaskId>>,
+        violation: Violation,
+    ) -> Self {
+        Self {
+            kind,
+            task: task.into(),
+            violation,
+            about: About::Value,
+        }
+    }
+
+    pub(crate) fn about(mut self, about: About) -> Self {
+        self.about = about;
+        self
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let violation = &self.violation;
+        if !violation.pointer.is_empty() {
+            write!(formatter, "{}: ", violation.pointer)?;
+        }
+        formatter.write_str(&violation.reason)?;
+        if let Some(expected) = &violation.expected {
+            write!(formatter, ": expected {expected}")?;
+        }
+        match &violation.actual {
+            Some(Value::String(actual)) => write!(formatter, ", found {actual}"),
+            Some(actual) => write!(formatter, ", found {actual}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The problems found so far. Of each kind the first are kept, and all are counted.
+#[derive(Debug, Default)]
+pub(crate) struct Problems {
+    listed: Vec<Problem>,
+    counts: [usize; ProblemKind::ALL.len()],
+}
+
+impl Problems {
+    /// Adds a problem. It is built only if it is listed: a large plan can have a problem in every task.
+    pub(crate) fn note(&mut self, kind: ProblemKind, problem: impl FnOnce() -> Problem) {
+        let count = &mut self.counts[kind as usize];
+        *count += 1;
+        if *count <= PROBLEMS_LIMIT {
+            self.listed.push(problem());
+        }
+    }
+
+    /// The value, or all problems.
+    pub(crate) fn or_err<T>(mut self, value: impl FnOnce() -> T) -> Result<T, PlanError> {
+        if self.listed.is_empty() {
+            return Ok(value());
+        }
+        self.listed.sort_by_key(|problem| problem.kind);
+        Err(PlanError {
+            problems: self.listed,
+            count: self.counts.iter().sum(),
+        })
+    }
+}
+
+/// Why tasks are not a plan: all problems, those that decide the code first.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlanError {
+    problems: Vec<Problem>,
+    count: usize,
+}
+
+impl PlanError {
+    /// An error with one problem.
+    pub fn one(problem: Problem) -> Self {
+        Self {
+            problems: vec![problem],
+            count: 1,
+        }
+    }
+
+    /// The problems: at most [`PROBLEMS_LIMIT`] of each kind, and at least one.
+    pub fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+
+    /// The number of all problems, including those that are not listed.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The kind that decides the code.
+    pub fn kind(&self) -> ProblemKind {
+        self.first().kind
+    }
+
+    fn first(&self) -> &Problem {
+        self.problems.first().expect("an error has a problem")
+    }
+}
+
+impl fmt::Display for PlanError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let first = self.first();
+        first.fmt(formatter)?;
+        match self.count - 1 {
+            0 => Ok(()),
+            1 => formatter.write_str("; 1 more problem"),
+            more => write!(formatter, "; {more} more problems"),
+        }
+    }
+}
+
+impl std::error::Error for PlanError {}
+
+impl From<PlanError> for Failure {
+    fn from(error: PlanError) -> Self {
+        let first = error.first();
+        let mut failure = Failure::new(first.kind.code()).with_message(error.to_string());
+        if let Some(task) = first.task {
+            failure = failure.with_detail("task_id", task.to_string());
+        }
+        failure = with_about(failure, &first.about);
+        let listed = error.problems.len().min(PROBLEMS_LIMIT);
+        if error.count > 1 {
+            failure = failure.with_detail("problems", error.count);
+        }
+        if error.count > listed {
+            failure = failure.with_detail("problems_not_listed", error.count - listed);
+        }
+        let listed = error.problems.into_iter().take(PROBLEMS_LIMIT);
+        failure.with_violations(listed.map(|problem| problem.violation))
+    }
+}
+
+fn with_about(failure: Failure, about: &About) -> Failure {
+    match about {
+        About::Value => failure,
+        About::Cycle(cycle) => failure
+            .with_detail("cycle", listed(cycle))
+            // The first task is in the list twice.
+            .with_detail("cycle_length", cycle.len().saturating_sub(1)),
+        About::Roots(roots) => failure.with_detail("roots", listed(roots)),
+        About::Method { name, similar } => {
+            let failure = failure.with_detail("executor", name.as_str());
+            let Some(nearest) = similar.first() else {
+                return failure;
+            };
+            let mut actions = vec![format!(
+                "Set schemas.method to {nearest} if that is what you meant"
+            )];
+            actions.extend(failure.recovery().required_actions.iter().cloned());
+            failure
+                .with_detail("nearest", similar.clone())
+                .with_actions(actions)
+        }
+    }
+}
+
+fn listed(ids: &[TaskId]) -> Vec<String> {
+    let ids = ids.iter().take(LISTED_IDS_LIMIT);
+    ids.map(TaskId::to_string).collect()
+}

@@ -1,0 +1,149 @@
+//! The tree: unique ids, known parents, one root, no loop among parents.
+
+use std::collections::hash_map::Entry;
+
+use panpan_failure::Violation;
+
+use super::{About, Draft, LISTED_IDS_LIMIT, Problem, ProblemKind};
+use crate::task::TaskId;
+
+impl Draft<'_> {
+    /// Finds the position of each id, and the ids that are not unique.
+    pub(super) fn index(&mut self) {
+        for (at, read) in self.tasks.iter().enumerate() {
+            let position = u32::try_from(at).expect("the number of tasks is limited");
+            let id = read.task.id;
+            let taken = match self.positions.entry(id) {
+                Entry::Occupied(first) => {
+                    let first = self.tasks[*first.get() as usize].place.pointer();
+                    Some(format!("duplicate id: {first} has it too"))
+                }
+                Entry::Vacant(vacant) => {
+                    vacant.insert(position);
+                    let exists = read.id_is_given && self.known.find(id).is_some();
+                    exists.then(|| format!("duplicate id: task {id} exists already"))
+                }
+            };
+            if let Some(reason) = taken {
+                let pointer = self.pointer(at, "id");
+                let violation = Violation::value(pointer, reason);
+                let expected = "a new id, or none to have one generated";
+                self.note(ProblemKind::Tree, at, || violation.expected(expected));
+            }
+        }
+    }
+
+    /// Checks parents, and returns the position of the task above all others if there is one.
+    pub(super) fn check_tree(&mut self) -> Option<usize> {
+        if self.tasks.is_empty() {
+            self.problems.note(ProblemKind::Tree, || {
+                let violation = Violation::value("/tasks", "the list has no tasks");
+                Problem::new(ProblemKind::Tree, None, violation.expected("at least one task"))
+            });
+            return None;
+        }
+        let mut parents: Vec<Option<usize>> = Vec::with_capacity(self.tasks.len());
+        let mut tops = Vec::new();
+        for (at, read) in self.tasks.iter().enumerate() {
+            let parent = read.task.parent;
+            let inside = parent.and_then(|id| self.position(id));
+            parents.push(inside);
+            match (parent, inside) {
+                (Some(_), Some(_)) => {}
+                (Some(id), None) if self.outside(id).is_none() => self.note_parent(at, id),
+                _ => tops.push(at),
+            }
+        }
+        for cycle in parent_cycles(&parents) {
+            self.note_parent_cycle(&cycle);
+        }
+        if tops.len() > 1 {
+            self.note_roots(&tops);
+        }
+        tops.first().copied()
+    }
+
+    fn note_parent(&mut self, at: usize, parent: TaskId) {
+        let pointer = self.pointer(at, "parent_id");
+        self.note(ProblemKind::Parent, at, || {
+            Violation::value(pointer, "there is no such task")
+                .expected("a task of the same flow, or no value for a root")
+                .actual(parent.to_string())
+        });
+    }
+
+    fn note_parent_cycle(&mut self, cycle: &[usize]) {
+        let first = cycle[0];
+        let pointer = self.pointer(first, "parent_id");
+        let ids = self.closed(cycle);
+        let task = ids[0];
+        self.problems.note(ProblemKind::Tree, || {
+            let reason = "the parents form a loop without a root";
+            let violation = Violation::value(pointer, reason)
+                .expected("parents that lead to a root")
+                .actual(arrows(&ids));
+            Problem::new(ProblemKind::Tree, task, violation).about(About::Cycle(ids))
+        });
+    }
+
+    fn note_roots(&mut self, tops: &[usize]) {
+        let listed = tops.iter().take(LISTED_IDS_LIMIT);
+        let ids: Vec<TaskId> = listed.map(|at| self.tasks[*at].task.id).collect();
+        let second = tops[1];
+        let pointer = self.pointer(second, "parent_id");
+        let task = self.tasks[second].task.id;
+        self.problems.note(ProblemKind::Tree, || {
+            let reason = "several tasks have no parent among these tasks";
+            let violation = Violation::value(pointer, reason)
+                .expected("one root")
+                .actual(tops.len());
+            Problem::new(ProblemKind::Tree, task, violation).about(About::Roots(ids))
+        });
+    }
+
+    /// The root of the flow of the top task.
+    pub(super) fn root_of_flow(&self, top: usize) -> Option<TaskId> {
+        let task = &self.tasks[top].task;
+        match task.parent {
+            None => Some(task.id),
+            Some(parent) => self.outside(parent).map(|it| it.root),
+        }
+    }
+
+    /// The ids of a cycle, ending with the first again.
+    pub(super) fn closed(&self, cycle: &[usize]) -> Vec<TaskId> {
+        let closed = cycle.iter().chain(cycle.first());
+        closed.map(|at| self.tasks[*at].task.id).collect()
+    }
+}
+
+/// The beginning of a path, for people.
+pub(super) fn arrows(ids: &[TaskId]) -> String {
+    const SHOWN: usize = 4;
+    let mut shown: Vec<String> = ids.iter().take(SHOWN).map(TaskId::to_string).collect();
+    if ids.len() > SHOWN {
+        shown.push("...".to_owned());
+        shown.extend(ids.last().map(TaskId::to_string));
+    }
+    shown.join(" -> ")
+}
+
+/// The loops among parents. Each task has at most one parent, so that loops have no task in common.
+pub(super) fn parent_cycles(parents: &[Option<usize>]) -> Vec<Vec<usize>> {
+    // The walk that reached a task first; walks count from 1.
+    let mut reached = vec![0; parents.len()];
+    let mut cycles = Vec::new();
+    for (walk, start) in (1..).zip(0..parents.len()) {
+        let mut next = Some(start);
+        while let Some(at) = next.filter(|at| reached[*at] == 0) {
+            reached[at] = walk;
+            next = parents[at];
+        }
+        let Some(entry) = next.filter(|at| reached[*at] == walk) else {
+            continue;
+        };
+        let follow = |at: &usize| parents[*at].filter(|at| *at != entry);
+        cycles.push(std::iter::successors(Some(entry), follow).collect());
+    }
+    cycles
+}

@@ -1,0 +1,262 @@
+//! References in the inputs of a task: `{"$from": "<task id>", "pointer": "/a/b"}` stands for a value in the
+//! result of a dependency.
+//!
+//! [`references`] finds them when a plan is validated, [`resolve`] replaces them before the task runs.
+
+use std::fmt;
+use std::str::FromStr as _;
+
+use panpan_failure::pointer::{is_pointer, joined};
+use panpan_failure::read::type_name;
+use panpan_failure::{Failure, Violation, codes, size};
+use panpan_runtime::shown;
+use serde_json::{Map, Value};
+use thiserror::Error;
+
+use crate::task::TaskId;
+
+/// The largest inputs after references are resolved, in bytes. Many references to one large result would
+/// otherwise multiply it.
+pub const RESOLVED_BYTES_LIMIT: usize = 16 * 1024 * 1024;
+
+const FROM: &str = "$from";
+const POINTER: &str = "pointer";
+
+/// A reference to a value in the result of a task.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Reference {
+    /// The task.
+    pub task: TaskId,
+    /// RFC 6901 pointer into its result; empty for the whole result.
+    pub pointer: String,
+}
+
+impl fmt::Display for Reference {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.pointer.as_str() {
+            "" => write!(formatter, "the result of task {}", self.task),
+            pointer => write!(formatter, "{pointer} in the result of task {}", self.task),
+        }
+    }
+}
+
+/// An object that has `$from` but is not a reference. The pointer of the violation starts at the inputs.
+#[derive(Clone, Debug, PartialEq, Error)]
+#[error("{}: {}", .0.pointer, .0.reason)]
+pub struct InvalidReference(pub Violation);
+
+/// A reference and where it is in the inputs; or why it is invalid.
+pub type Found = Result<(String, Reference), InvalidReference>;
+
+/// Finds the references in inputs, in the order of the members. Pointers start at the inputs.
+pub fn references(inputs: &Map<String, Value>) -> impl Iterator<Item = Found> + use<> {
+    let mut found = Vec::new();
+    let mut path = Path::default();
+    for (name, value) in inputs {
+        path.within(name, |path| collect(value, path, &mut found));
+    }
+    found.into_iter()
+}
+
+/// Whether the inputs of a stored definition can have references. Fast, and wrong only for other data with a
+/// member of this name.
+pub fn may_have_references(definition: &str) -> bool {
+    definition.contains("\"$from\":")
+}
+
+fn collect(value: &Value, path: &mut Path, found: &mut Vec<Found>) {
+    match value {
+        Value::Object(members) if members.contains_key(FROM) => {
+            let reference = read(members, &path.0);
+            found.push(reference.map(|reference| (path.0.clone(), reference)));
+        }
+        Value::Object(members) => {
+            for (name, value) in members {
+                path.within(name, |path| collect(value, path, found));
+            }
+        }
+        Value::Array(items) => {
+            for (position, item) in items.iter().enumerate() {
+                path.within(&position.to_string(), |path| collect(item, path, found));
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The pointer to the value that is visited.
+#[derive(Default)]
+struct Path(String);
+
+impl Path {
+    fn within<T>(&mut self, step: &str, visit: impl FnOnce(&mut Self) -> T) -> T {
+        let length = self.0.len();
+        self.0.push('/');
+        self.0.push_str(&panpan_failure::pointer::escaped(step));
+        let visited = visit(self);
+        self.0.truncate(length);
+        visited
+    }
+}
+
+/// Reads an object with the member `$from`.
+fn read(members: &Map<String, Value>, at: &str) -> Result<Reference, InvalidReference> {
+    let invalid = |name: &str, reason: String, expected: &str, actual: &Value| {
+        let violation = Violation::value(joined(at, name), reason).expected(expected);
+        InvalidReference(Violation {
+            actual: shown(actual),
+            ..violation
+        })
+    };
+    let unknown = members.keys().find(|it| ![FROM, POINTER].contains(&it.as_str()));
+    if let Some(name) = unknown {
+        let reason = "a reference has no other member".to_owned();
+        return Err(invalid(name, reason, "only $from and pointer", &Value::Null).without_actual());
+    }
+    let from = &members[FROM];
+    let task = from.as_str().and_then(|it| TaskId::from_str(it).ok());
+    let Some(task) = task else {
+        let reason = "Invalid UUID format".to_owned();
+        return Err(invalid(FROM, reason, "the id of a dependency", from));
+    };
+    let pointer = members.get(POINTER).map_or(Some(""), Value::as_str);
+    match (pointer.filter(|it| is_pointer(it)), members.get(POINTER)) {
+        (Some(pointer), _) => Ok(Reference {
+            task,
+            pointer: pointer.to_owned(),
+        }),
+        (None, stated) => {
+            let stated = stated.unwrap_or(&Value::Null);
+            let reason = format!("not a JSON Pointer: found {}", type_name(stated));
+            let expected = "a JSON Pointer such as /a/0, or an empty text";
+            Err(invalid(POINTER, reason, expected, stated))
+        }
+    }
+}
+
+impl InvalidReference {
+    fn without_actual(mut self) -> Self {
+        self.0.actual = None;
+        self
+    }
+}
+
+/// Why references cannot be resolved.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum ReferenceError {
+    /// An object is not a reference.
+    #[error("inputs{0}")]
+    Invalid(InvalidReference),
+    /// The result has no value at the pointer.
+    #[error("inputs{at}: there is no value at {reference}")]
+    Missing {
+        /// Where the reference is in the inputs.
+        at: String,
+        /// The reference.
+        reference: Reference,
+    },
+    /// The inputs are too large.
+    #[error("inputs{at}: with {reference} the inputs exceed {RESOLVED_BYTES_LIMIT} bytes")]
+    TooLarge {
+        /// Where the first reference beyond the limit is in the inputs.
+        at: String,
+        /// The reference.
+        reference: Reference,
+    },
+}
+
+impl From<ReferenceError> for Failure {
+    fn from(error: ReferenceError) -> Self {
+        let failure = Failure::new(codes::INVALID_INPUT_ERROR).with_message(error.to_string());
+        let (at, reference, reason) = match error {
+            ReferenceError::Invalid(InvalidReference(mut violation)) => {
+                violation.pointer.insert_str(0, "/inputs");
+                return failure.with_violation(violation);
+            }
+            ReferenceError::Missing { at, reference } => (at, reference, "no such value"),
+            ReferenceError::TooLarge { at, reference } => (at, reference, "too large"),
+        };
+        failure
+            .with_violation(Violation::value(format!("/inputs{at}"), reason))
+            .with_detail("dependency_id", reference.task.to_string())
+            .with_detail("pointer", reference.pointer)
+            .with_actions(["Correct the reference in the inputs of the task, then execute it again"])
+    }
+}
+
+/// The inputs with the values that the references stand for.
+///
+/// `result` returns the result of a dependency in the form of [`result_object`](crate::result_object), or
+/// nothing for an optional dependency that did not complete: a reference to it is `null`.
+pub fn resolve<'a>(
+    inputs: &Map<String, Value>,
+    result: impl Fn(TaskId) -> Option<&'a Value>,
+) -> Result<Map<String, Value>, ReferenceError> {
+    let mut resolver = Resolver {
+        result,
+        room: RESOLVED_BYTES_LIMIT,
+        path: Path::default(),
+    };
+    resolver.members(inputs)
+}
+
+struct Resolver<F> {
+    result: F,
+    /// Bytes that are left for values of references; what a client wrote itself is limited by the request.
+    room: usize,
+    path: Path,
+}
+
+impl<'a, F: Fn(TaskId) -> Option<&'a Value>> Resolver<F> {
+    fn members(
+        &mut self,
+        members: &Map<String, Value>,
+    ) -> Result<Map<String, Value>, ReferenceError> {
+        let mut resolved = Map::new();
+        for (name, value) in members {
+            resolved.insert(name.clone(), self.within(name, value)?);
+        }
+        Ok(resolved)
+    }
+
+    fn within(&mut self, step: &str, value: &Value) -> Result<Value, ReferenceError> {
+        let length = self.path.0.len();
+        self.path.0 = joined(&self.path.0, step);
+        let resolved = self.value(value)?;
+        self.path.0.truncate(length);
+        Ok(resolved)
+    }
+
+    fn value(&mut self, value: &Value) -> Result<Value, ReferenceError> {
+        match value {
+            Value::Object(members) if members.contains_key(FROM) => self.reference(members),
+            Value::Object(members) => self.members(members).map(Value::Object),
+            Value::Array(items) => {
+                let items = items.iter().enumerate();
+                let items = items.map(|(position, it)| self.within(&position.to_string(), it));
+                items.collect::<Result<_, _>>().map(Value::Array)
+            }
+            other => Ok(other.clone()),
+        }
+    }
+
+    fn reference(&mut self, members: &Map<String, Value>) -> Result<Value, ReferenceError> {
+        let at = &self.path.0;
+        let reference = read(members, at).map_err(ReferenceError::Invalid)?;
+        let Some(result) = (self.result)(reference.task) else {
+            return Ok(Value::Null);
+        };
+        let at = at.clone();
+        let Some(value) = result.pointer(&reference.pointer) else {
+            return Err(ReferenceError::Missing { at, reference });
+        };
+        let Some(room) = size::remaining_bytes(value, self.room) else {
+            return Err(ReferenceError::TooLarge { at, reference });
+        };
+        self.room = room;
+        Ok(value.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,130 @@
+use panpan_failure::Failure;
+use serde_json::json;
+use uuid::Uuid;
+
+use super::*;
+
+fn id(number: u128) -> TaskId {
+    TaskId::from_random(Uuid::from_u128(number))
+}
+
+fn object(value: Value) -> Map<String, Value> {
+    value.as_object().unwrap().clone()
+}
+
+fn from(number: u128) -> Value {
+    json!({"$from": id(number)})
+}
+
+fn at(number: u128, pointer: &str) -> Value {
+    json!({"$from": id(number), "pointer": pointer})
+}
+
+#[test]
+fn references_are_found_wherever_they_are() {
+    let inputs = object(json!({
+        "a": from(1), "b/c": {"d": [0, at(2, "/x"), {"e": from(1)}]}, "plain": {"pointer": "/x", "$ref": "y"},
+    }));
+    let found: Vec<_> = references(&inputs).map(Result::unwrap).collect();
+    let reference = |number, pointer: &str| Reference {
+        task: id(number),
+        pointer: pointer.to_owned(),
+    };
+    let expected = [
+        ("/a".to_owned(), reference(1, "")),
+        ("/b~1c/d/1".to_owned(), reference(2, "/x")),
+        ("/b~1c/d/2/e".to_owned(), reference(1, "")),
+    ];
+    assert_eq!(found, expected);
+    assert_eq!(references(&Map::new()).count(), 0);
+}
+
+#[test]
+fn an_invalid_reference_is_named_with_its_pointer() {
+    for (value, pointer) in [
+        (json!({"$from": "task1"}), "/a/$from"),
+        (json!({"$from": null}), "/a/$from"),
+        (json!({"$from": id(1), "path": "/x"}), "/a/path"),
+        (json!({"$from": id(1), "pointer": "x"}), "/a/pointer"),
+        (json!({"$from": id(1), "pointer": "/~2"}), "/a/pointer"),
+        (json!({"$from": id(1), "pointer": null}), "/a/pointer"),
+        (json!({"$from": id(1), "pointer": 0}), "/a/pointer"),
+    ] {
+        let inputs = object(json!({ "a": value }));
+        let found: Vec<_> = references(&inputs).collect();
+        let [Err(InvalidReference(violation))] = found.as_slice() else {
+            panic!("{value}: {found:?}");
+        };
+        assert_eq!(violation.pointer, pointer, "{value}");
+        let resolved = resolve(&inputs, |_| None);
+        assert!(matches!(resolved, Err(ReferenceError::Invalid(_))), "{value}");
+    }
+}
+
+#[test]
+fn references_become_the_values_they_stand_for() {
+    let result = json!({"list": [{"a~b": 1}], "n": null});
+    let inputs = object(json!({
+        "whole": from(1), "one": at(1, "/list/0/a~0b"), "null": at(1, "/n"), "in": [{"x": at(1, "/list")}], "plain": 7,
+    }));
+    let resolved = resolve(&inputs, |task| (task == id(1)).then_some(&result)).unwrap();
+    let expected = json!({
+        "whole": result, "one": 1, "null": null, "in": [{"x": [{"a~b": 1}]}], "plain": 7,
+    });
+    assert_eq!(json!(resolved), expected);
+}
+
+#[test]
+fn a_reference_in_a_result_is_data() {
+    let result = json!({"a": from(2)});
+    let resolved = resolve(&object(json!({"x": from(1)})), |_| Some(&result)).unwrap();
+    assert_eq!(json!(resolved), json!({"x": {"a": from(2)}}));
+}
+
+#[test]
+fn a_dependency_without_a_result_is_null() {
+    let inputs = object(json!({"a": at(1, "/x/y"), "b": [from(1)]}));
+    let resolved = resolve(&inputs, |_| None).unwrap();
+    assert_eq!(json!(resolved), json!({"a": null, "b": [null]}));
+}
+
+#[test]
+fn a_missing_value_names_the_task_and_the_pointer() {
+    let result = json!({"x": {}});
+    let error = resolve(&object(json!({"in": [at(1, "/x/y")]})), |_| Some(&result)).unwrap_err();
+    let reference = Reference {
+        task: id(1),
+        pointer: "/x/y".to_owned(),
+    };
+    let expected = ReferenceError::Missing {
+        at: "/in/0".to_owned(),
+        reference,
+    };
+    assert_eq!(error, expected);
+    let failure = Failure::from(error).redacted();
+    assert_eq!(failure.code().as_str(), "INVALID_INPUT_ERROR");
+    assert_eq!(failure.violations()[0].pointer, "/inputs/in/0");
+    assert_eq!(failure.details().unwrap()["dependency_id"], json!(id(1)));
+}
+
+#[test]
+fn references_cannot_multiply_a_result_beyond_the_limit() {
+    // A text of these many letters has two quotes more.
+    let piece = RESOLVED_BYTES_LIMIT / 4;
+    let result = json!({"text": "x".repeat(piece - 2)});
+    let inputs = |count| object(json!({"list": vec![at(1, "/text"); count]}));
+    assert!(resolve(&inputs(4), |_| Some(&result)).is_ok());
+    let error = resolve(&inputs(5), |_| Some(&result)).unwrap_err();
+    let ReferenceError::TooLarge { at, .. } = &error else {
+        panic!("{error}");
+    };
+    assert_eq!(at, "/list/4");
+}
+
+#[test]
+fn a_definition_text_without_references_is_recognised() {
+    let mut definition = crate::task::Definition::new("$from").unwrap();
+    assert!(!may_have_references(&definition.to_text()));
+    definition.inputs = object(json!({"a": [from(1)]}));
+    assert!(may_have_references(&definition.to_text()));
+}

@@ -1,0 +1,231 @@
+//! The definition of a task: everything a client states about it except its place in the tree and the graph.
+
+use panpan_contract::retry::RetryPolicy;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use thiserror::Error;
+
+use super::{Origin, Priority};
+
+/// The longest name of a task, in characters.
+pub const NAME_CHARACTERS_LIMIT: usize = 255;
+
+/// The values of `schemas.type`.
+pub const SCHEMA_TYPES: [&str; 3] = ["local", "remote", "external"];
+
+/// The definition of a task. Its serde form is the compact JSON that stores keep; the form of the protocol is
+/// written by [`TaskView`](super::TaskView).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Definition {
+    name: Name,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    user_id: Option<NonEmpty>,
+    /// The priority.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub priority: Priority,
+    /// The inputs, in which references may stand for results of dependencies.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub inputs: Map<String, Value>,
+    /// What runs. A task without is a group: it completes when its dependencies are satisfied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schemas: Option<Schemas>,
+    /// The settings of the executor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub params: Option<Map<String, Value>>,
+    /// The retry policy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry: Option<RetryPolicy>,
+    /// Where the task comes from.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub origin: Origin,
+    // Nested, not flattened: a member that a later version knows must not be read as that member.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    extra: Map<String, Value>,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+/// A name that is empty or too long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("the name has {characters} characters: write 1 to {NAME_CHARACTERS_LIMIT}")]
+pub struct InvalidName {
+    characters: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+struct Name(String);
+
+impl TryFrom<String> for Name {
+    type Error = InvalidName;
+
+    fn try_from(name: String) -> Result<Self, InvalidName> {
+        match name.chars().count() {
+            1..=NAME_CHARACTERS_LIMIT => Ok(Self(name)),
+            characters => Err(InvalidName { characters }),
+        }
+    }
+}
+
+impl From<Name> for String {
+    fn from(name: Name) -> Self {
+        name.0
+    }
+}
+
+/// A text that is not empty.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub(super) struct NonEmpty(String);
+
+#[derive(Clone, Copy, Debug, Error)]
+#[error("the text is empty")]
+pub(super) struct Empty;
+
+impl TryFrom<String> for NonEmpty {
+    type Error = Empty;
+
+    fn try_from(text: String) -> Result<Self, Empty> {
+        (!text.is_empty()).then_some(Self(text)).ok_or(Empty)
+    }
+}
+
+impl From<NonEmpty> for String {
+    fn from(text: NonEmpty) -> Self {
+        text.0
+    }
+}
+
+impl Definition {
+    /// A definition with a name and the defaults of the protocol.
+    pub fn new(name: impl Into<String>) -> Result<Self, InvalidName> {
+        Ok(Self {
+            name: Name::try_from(name.into())?,
+            user_id: None,
+            priority: Priority::default(),
+            inputs: Map::new(),
+            schemas: None,
+            params: None,
+            retry: None,
+            origin: Origin::default(),
+            extra: Map::new(),
+        })
+    }
+
+    /// The text that a store keeps.
+    pub fn to_text(&self) -> String {
+        serde_json::to_string(self).expect("a definition has only JSON values and string keys")
+    }
+
+    /// The definition in the text of a store.
+    pub fn from_text(text: &str) -> Result<Self, serde_json::Error> {
+        serde_json::from_str(text)
+    }
+
+    /// Sets the owner; an empty text means none.
+    pub fn with_user_id(mut self, user_id: impl Into<String>) -> Self {
+        self.user_id = NonEmpty::try_from(user_id.into()).ok();
+        self
+    }
+
+    /// Sets the members that the protocol does not know. Members that it knows are dropped: they have a
+    /// field of their own, or the server sets them.
+    pub fn with_extra(mut self, mut extra: Map<String, Value>) -> Self {
+        extra.retain(|name, _| !super::members::is_known(name));
+        self.extra = extra;
+        self
+    }
+
+    /// The name.
+    pub fn name(&self) -> &str {
+        &self.name.0
+    }
+
+    /// The owner.
+    pub fn user_id(&self) -> Option<&str> {
+        self.user_id.as_ref().map(|it| it.0.as_str())
+    }
+
+    /// The members that the protocol does not know.
+    pub fn extra(&self) -> &Map<String, Value> {
+        &self.extra
+    }
+}
+
+/// What a task runs: an operation, named by `method`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Schemas {
+    method: NonEmpty,
+    #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
+    kind: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    input_schema: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    extra: Map<String, Value>,
+}
+
+impl Schemas {
+    /// An operation; `None` if the name is empty.
+    pub fn new(method: impl Into<String>) -> Option<Self> {
+        Some(Self {
+            method: NonEmpty::try_from(method.into()).ok()?,
+            kind: None,
+            input_schema: None,
+            model: None,
+            extra: Map::new(),
+        })
+    }
+
+    /// Sets the schema of the inputs; `null` means none.
+    pub fn with_input_schema(mut self, schema: Value) -> Self {
+        self.input_schema = Some(schema).filter(|it| !it.is_null());
+        self
+    }
+
+    /// Sets `type`, one of [`SCHEMA_TYPES`].
+    pub(super) fn with_kind(mut self, kind: Option<String>) -> Self {
+        self.kind = kind;
+        self
+    }
+
+    pub(super) fn with_model(mut self, model: Option<String>) -> Self {
+        self.model = model;
+        self
+    }
+
+    pub(super) fn with_extra(mut self, extra: Map<String, Value>) -> Self {
+        self.extra = extra;
+        self
+    }
+
+    /// The name of the operation.
+    pub fn method(&self) -> &str {
+        &self.method.0
+    }
+
+    /// `type`: local, remote or external.
+    pub fn kind(&self) -> Option<&str> {
+        self.kind.as_deref()
+    }
+
+    /// The schema of the inputs.
+    pub fn input_schema(&self) -> Option<&Value> {
+        self.input_schema.as_ref()
+    }
+
+    /// The model.
+    pub fn model(&self) -> Option<&str> {
+        self.model.as_deref()
+    }
+
+    /// The members that the protocol does not know.
+    pub fn extra(&self) -> &Map<String, Value> {
+        &self.extra
+    }
+}
