@@ -108,7 +108,9 @@ fn read(members: &Map<String, Value>, at: &str) -> Result<Reference, InvalidRefe
             ..violation
         })
     };
-    let unknown = members.keys().find(|it| ![FROM, POINTER].contains(&it.as_str()));
+    let unknown = members
+        .keys()
+        .find(|it| ![FROM, POINTER].contains(&it.as_str()));
     if let Some(name) = unknown {
         let reason = "a reference has no other member".to_owned();
         return Err(invalid(name, reason, "only $from and pointer", &Value::Null).without_actual());
@@ -180,7 +182,9 @@ impl From<ReferenceError> for Failure {
             .with_violation(Violation::value(format!("/inputs{at}"), reason))
             .with_detail("dependency_id", reference.task.to_string())
             .with_detail("pointer", reference.pointer)
-            .with_actions(["Correct the reference in the inputs of the task, then execute it again"])
+            .with_actions([
+                "Correct the reference in the inputs of the task, then execute it again",
+            ])
     }
 }
 

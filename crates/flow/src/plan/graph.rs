@@ -74,9 +74,8 @@ impl Graph {
             next += 1;
             for &on in self.targets(task) {
                 if on == start {
-                    let back = |task: &u32| Some(before[*task as usize]);
-                    let path = std::iter::successors(Some(task), back);
-                    let mut cycle: Vec<u32> = path.take_while(|task| *task != UNSEEN).collect();
+                    let back = |task: &u32| Some(before[*task as usize]).filter(|it| *it != UNSEEN);
+                    let mut cycle: Vec<u32> = std::iter::successors(Some(task), back).collect();
                     cycle.reverse();
                     return cycle;
                 }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::{Draft, ProblemKind};
 use crate::references::references;
-use crate::task::TaskId;
+use crate::task::{Definition, TaskId};
 
 /// The draft of schemas that state none.
 const DEFAULT_DRAFT: &str = "http://json-schema.org/draft-07/schema#";
@@ -83,6 +83,19 @@ fn under(inputs: &str, mut violation: Violation) -> Violation {
 }
 
 /// The schema with the draft of the protocol, unless it states one.
+/// The violations of the `input_schema` of a task by inputs whose references are resolved.
+pub(crate) fn input_violations(
+    definition: &Definition,
+    inputs: &Map<String, Value>,
+) -> Vec<Violation> {
+    let schemas = definition.schemas.as_ref();
+    let Some(schema) = schemas.and_then(|it| it.input_schema()) else {
+        return Vec::new();
+    };
+    let checked = check_once(&with_draft(schema), &Value::Object(inputs.clone()));
+    checked.map_or_else(|_| Vec::new(), |checked| checked.violations)
+}
+
 fn with_draft(schema: &Value) -> Value {
     let mut schema = schema.clone();
     if let Value::Object(keywords) = &mut schema {

@@ -4,7 +4,7 @@
 //! the tasks of [`ids_to_look_up`] first.
 
 mod graph;
-mod inputs;
+pub(crate) mod inputs;
 mod links;
 mod problem;
 mod tree;

@@ -38,7 +38,11 @@ impl Draft<'_> {
         if self.tasks.is_empty() {
             self.problems.note(ProblemKind::Tree, || {
                 let violation = Violation::value("/tasks", "the list has no tasks");
-                Problem::new(ProblemKind::Tree, None, violation.expected("at least one task"))
+                Problem::new(
+                    ProblemKind::Tree,
+                    None,
+                    violation.expected("at least one task"),
+                )
             });
             return None;
         }

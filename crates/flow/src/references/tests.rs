@@ -57,7 +57,10 @@ fn an_invalid_reference_is_named_with_its_pointer() {
         };
         assert_eq!(violation.pointer, pointer, "{value}");
         let resolved = resolve(&inputs, |_| None);
-        assert!(matches!(resolved, Err(ReferenceError::Invalid(_))), "{value}");
+        assert!(
+            matches!(resolved, Err(ReferenceError::Invalid(_))),
+            "{value}"
+        );
     }
 }
 

@@ -122,9 +122,7 @@ impl Place {
 /// Whether a value is nested deeper than a number of levels. A text or number has none.
 pub(super) fn is_deeper_than(value: &Value, levels: usize) -> bool {
     match value {
-        Value::Array(items) => {
-            levels == 0 || items.iter().any(|it| is_deeper_than(it, levels - 1))
-        }
+        Value::Array(items) => levels == 0 || items.iter().any(|it| is_deeper_than(it, levels - 1)),
         Value::Object(members) => {
             levels == 0 || members.values().any(|it| is_deeper_than(it, levels - 1))
         }

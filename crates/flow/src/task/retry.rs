@@ -153,8 +153,7 @@ impl<'a> Reader<'a> {
         let unknown = self.members.keys();
         for name in unknown.filter(|it| !MEMBERS.contains(&it.as_str())) {
             let violation = Violation::value(joined(self.at, name), "unknown member");
-            self.violations
-                .push(violation.expected(MEMBERS.join(", ")));
+            self.violations.push(violation.expected(MEMBERS.join(", ")));
         }
     }
 }

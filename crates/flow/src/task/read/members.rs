@@ -37,11 +37,17 @@ impl Reader<'_> {
             self.malformed(|| violation.expected(expected).actual(shown_text(kind)));
         }
         let model = self.non_empty(&[NAME], "model");
-        let extra = members.iter().filter(|(it, _)| !KNOWN.contains(&it.as_str()));
+        let extra = members
+            .iter()
+            .filter(|(it, _)| !KNOWN.contains(&it.as_str()));
         let schemas = Schemas::new(method?)?
             .with_kind(kind.map(str::to_owned))
             .with_model(model.map(str::to_owned))
-            .with_extra(extra.map(|(it, value)| (it.clone(), value.clone())).collect());
+            .with_extra(
+                extra
+                    .map(|(it, value)| (it.clone(), value.clone()))
+                    .collect(),
+            );
         let input_schema = members.get("input_schema").unwrap_or(&Value::Null);
         Some(schemas.with_input_schema(input_schema.clone()))
     }
@@ -63,7 +69,10 @@ impl Reader<'_> {
                 Err(violation) => {
                     let at = self.place.member("dependencies");
                     let pointer = format!("{at}/{position}{}", violation.pointer);
-                    self.malformed(|| Violation { pointer, ..violation });
+                    self.malformed(|| Violation {
+                        pointer,
+                        ..violation
+                    });
                 }
             }
         }

@@ -81,9 +81,7 @@ pub fn read_task_id(params: &Value, name: &str) -> Result<TaskId, PlanError> {
         Some(value) => task_id(value, pointer),
         None => Err(Violation::missing(pointer).expected(UUID)),
     };
-    read.map_err(|violation| {
-        PlanError::one(Problem::new(ProblemKind::Malformed, None, violation))
-    })
+    read.map_err(|violation| PlanError::one(Problem::new(ProblemKind::Malformed, None, violation)))
 }
 
 pub(crate) fn too_many_tasks(count: usize) -> PlanError {

@@ -1,11 +1,11 @@
-use panpan_failure::dialect::{Dialect, Envelope};
 use panpan_failure::Failure;
+use panpan_failure::dialect::{Dialect, Envelope};
 use serde_json::json;
 use uuid::Uuid;
 
 use super::*;
-use crate::task::NESTING_LIMIT;
 use crate::plan::About;
+use crate::task::NESTING_LIMIT;
 use crate::task::{Dependency, Origin};
 
 const ID: &str = "550e8400-e29b-41d4-a716-446655440000";
@@ -70,20 +70,39 @@ fn every_member_that_a_client_may_set_is_read() {
     let extra = json!({"schedule_type": "cron", "mine": [1]});
     assert_eq!(json!(definition.extra()), extra);
     let schemas = definition.schemas.as_ref().unwrap();
-    assert_eq!((schemas.method(), schemas.kind()), ("shop/list", Some("remote")));
-    assert_eq!((schemas.model(), schemas.input_schema()), (Some("m"), Some(&json!(true))));
+    assert_eq!(
+        (schemas.method(), schemas.kind()),
+        ("shop/list", Some("remote"))
+    );
+    assert_eq!(
+        (schemas.model(), schemas.input_schema()),
+        (Some("m"), Some(&json!(true)))
+    );
     assert_eq!(json!(schemas.extra()), json!({"more": 1}));
 }
 
 #[test]
 fn null_is_accepted_where_it_is_the_default() {
     let nullable = [
-        "parent_id", "user_id", "schemas", "params", "retry", "origin_type", "original_task_id", "result", "error",
-        "started_at", "completed_at",
+        "parent_id",
+        "user_id",
+        "schemas",
+        "params",
+        "retry",
+        "origin_type",
+        "original_task_id",
+        "result",
+        "error",
+        "started_at",
+        "completed_at",
     ];
     for member in nullable {
         let read = read_one(with(member, Value::Null));
-        assert_eq!(read.task.definition, Definition::new("a").unwrap(), "{member}");
+        assert_eq!(
+            read.task.definition,
+            Definition::new("a").unwrap(),
+            "{member}"
+        );
     }
     for member in ["id", "name", "priority", "inputs", "dependencies"] {
         let error = read(&with(member, Value::Null)).unwrap_err();
@@ -104,7 +123,12 @@ fn each_invalid_member_is_refused_where_it_is() {
     for (member, value, kind, pointer) in [
         ("id", json!("task1"), Malformed, "/id"),
         ("id", json!(7), Malformed, "/id"),
-        ("parent_id", json!("550e8400-e29b-11d4-a716-446655440000"), Malformed, "/parent_id"),
+        (
+            "parent_id",
+            json!("550e8400-e29b-11d4-a716-446655440000"),
+            Malformed,
+            "/parent_id",
+        ),
         ("name", json!(""), Malformed, "/name"),
         ("name", json!(long), Malformed, "/name"),
         ("name", json!(1), Malformed, "/name"),
@@ -116,20 +140,55 @@ fn each_invalid_member_is_refused_where_it_is() {
         ("priority", json!("high"), Malformed, "/priority"),
         ("inputs", json!([]), Malformed, "/inputs"),
         ("inputs", json!({ "a": deep }), Malformed, "/inputs"),
-        ("mine", deep.clone(), Malformed, "/mine"),
+        ("mine", deep, Malformed, "/mine"),
         ("params", json!("p"), Malformed, "/params"),
         ("schemas", json!("shop/list"), Malformed, "/schemas"),
         ("schemas", json!({}), Malformed, "/schemas/method"),
-        ("schemas", json!({"method": ""}), Malformed, "/schemas/method"),
-        ("schemas", json!({"method": 1}), Malformed, "/schemas/method"),
-        ("schemas", json!({"method": "m", "type": "here"}), Malformed, "/schemas/type"),
-        ("schemas", json!({"method": "m", "model": 1}), Malformed, "/schemas/model"),
+        (
+            "schemas",
+            json!({"method": ""}),
+            Malformed,
+            "/schemas/method",
+        ),
+        (
+            "schemas",
+            json!({"method": 1}),
+            Malformed,
+            "/schemas/method",
+        ),
+        (
+            "schemas",
+            json!({"method": "m", "type": "here"}),
+            Malformed,
+            "/schemas/type",
+        ),
+        (
+            "schemas",
+            json!({"method": "m", "model": 1}),
+            Malformed,
+            "/schemas/model",
+        ),
         ("dependencies", json!({}), Malformed, "/dependencies"),
         ("dependencies", json!([ID]), Malformed, "/dependencies/0"),
         ("dependencies", json!([{}]), Malformed, "/dependencies/0/id"),
-        ("dependencies", json!([{"id": OTHER}, {"id": "b"}]), Malformed, "/dependencies/1/id"),
-        ("dependencies", json!([{"id": OTHER, "required": 1}]), Malformed, "/dependencies/0/required"),
-        ("retry", json!({"backoff": "linear"}), Malformed, "/retry/backoff"),
+        (
+            "dependencies",
+            json!([{"id": OTHER}, {"id": "b"}]),
+            Malformed,
+            "/dependencies/1/id",
+        ),
+        (
+            "dependencies",
+            json!([{"id": OTHER, "required": 1}]),
+            Malformed,
+            "/dependencies/0/required",
+        ),
+        (
+            "retry",
+            json!({"backoff": "linear"}),
+            Malformed,
+            "/retry/backoff",
+        ),
         ("origin_type", json!("clone"), Schema, "/origin_type"),
         ("origin_type", json!(1), Schema, "/origin_type"),
         ("origin_type", json!("link"), Schema, "/original_task_id"),
@@ -140,7 +199,12 @@ fn each_invalid_member_is_refused_where_it_is() {
         ("result", json!({}), Schema, "/result"),
         ("error", json!("e"), Schema, "/error"),
         ("progress", json!(0.5), Schema, "/progress"),
-        ("created_at", json!("2026-01-01T00:00:00Z"), Schema, "/created_at"),
+        (
+            "created_at",
+            json!("2026-01-01T00:00:00Z"),
+            Schema,
+            "/created_at",
+        ),
         ("generation", json!(1), Schema, "/generation"),
         ("blocked_by", json!([ID]), Schema, "/blocked_by"),
     ] {
@@ -174,7 +238,10 @@ fn all_problems_of_all_tasks_are_reported_at_once() {
         {"id": ID, "name": "b", "status": "failed", "dependencies": [{"id": "x"}, {}]},
     ]}))
     .unwrap_err();
-    let pointers = error.problems().iter().map(|it| it.violation.pointer.as_str());
+    let pointers = error
+        .problems()
+        .iter()
+        .map(|it| it.violation.pointer.as_str());
     let expected = [
         "/tasks/0/name",
         "/tasks/0/priority",
@@ -222,11 +289,15 @@ fn a_list_may_be_as_long_as_the_limit() {
 #[test]
 fn a_malformed_parameter_has_the_members_of_the_protocol() {
     let error = read(&json!({"name": "a", "priority": 5})).unwrap_err();
-    let shown = Dialect::JsonRpc.render_failure(&Failure::from(error).redacted(), Envelope::default());
+    let shown =
+        Dialect::JsonRpc.render_failure(&Failure::from(error).redacted(), Envelope::default());
     let error = &shown["error"];
     assert_eq!(error["code"], json!(-32602));
     let message = error["message"].as_str().unwrap();
-    assert_eq!(message, "Invalid params: /priority: Value out of range: expected 0-3, found 5");
+    assert_eq!(
+        message,
+        "Invalid params: /priority: Value out of range: expected 0-3, found 5"
+    );
     for (member, value) in [
         ("field", json!("priority")),
         ("reason", json!("Value out of range")),
@@ -240,7 +311,12 @@ fn a_malformed_parameter_has_the_members_of_the_protocol() {
 #[test]
 fn an_id_in_the_parameters_is_a_uuid_v4() {
     assert_eq!(read_task_id(&json!({"task_id": ID}), "task_id"), Ok(id(ID)));
-    for params in [json!({}), json!({"task_id": null}), json!({"task_id": "x"}), json!([])] {
+    for params in [
+        json!({}),
+        json!({"task_id": null}),
+        json!({"task_id": "x"}),
+        json!([]),
+    ] {
         let error = read_task_id(&params, "task_id").unwrap_err();
         assert_eq!(error.kind(), ProblemKind::Malformed, "{params}");
         assert_eq!(error.problems()[0].violation.pointer, "/task_id");
