@@ -1,8 +1,38 @@
-//! The state machine of tasks.
+//! Durable flows: trees of tasks whose failures propagate by rule.
 //!
-//! So far only the transition table, as a pure function. Plans, the driver and the `tasks/*` operations do not
-//! exist yet. Nothing here knows time or storage.
+//! `task` is the task as a client writes it, `plan` a set of tasks that are valid together. `state` and `step` are the
+//! state machine, as pure functions. `engine` applies it to the rows of a store, through the traits in `ports`. `worker`
+//! runs tasks through the dispatcher, and `operations` offers them to callers. Nothing here contains SQL or listens.
 
+mod authority;
+mod engine;
+mod error;
+mod flows;
+mod operations;
+mod plan;
+pub mod ports;
+mod references;
 mod state;
+mod step;
+mod task;
+mod worker;
 
-pub use state::{InvalidTransition, State, transition};
+pub use error::{TaskError, Unsatisfied};
+pub use flows::{Flows, TASKS_SCOPE};
+pub use operations::operations;
+pub use plan::{
+    About, DEPENDENCIES_LIMIT, KnownTask, KnownTasks, LISTED_IDS_LIMIT, Methods, PROBLEMS_LIMIT, Plan, PlanError,
+    Problem, ProblemKind, TASKS_LIMIT, TOTAL_DEPENDENCIES_LIMIT, ids_to_look_up,
+};
+pub use references::{
+    Found, InvalidReference, RESOLVED_BYTES_LIMIT, Reference, ReferenceError, may_have_references, references,
+    resolve,
+};
+pub use state::{State, Transition};
+pub use step::{Action, Announcement, Event, Queued, Run, is_satisfied, step};
+pub use task::{
+    DELAY_SECONDS_LIMIT, Definition, Dependency, InvalidName, InvalidPriority, InvalidTaskId,
+    NAME_CHARACTERS_LIMIT, NESTING_LIMIT, NewTask, Origin, Phase, Place, Priority, RETRY_ATTEMPTS_LIMIT, ReadTask,
+    SCHEMA_TYPES, Schemas, TaskId, TaskView, read_task_id, read_tasks, result_object,
+};
+pub use worker::{RESULT_BYTES_LIMIT, Worker, WorkerSettings};

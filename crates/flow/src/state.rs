@@ -54,6 +54,26 @@ impl State {
             State::Completed | State::Cancelled => &[],
         }
     }
+
+    /// Whether the task has ended; only executing it again changes it.
+    pub const fn is_terminal(self) -> bool {
+        matches!(self, State::Completed | State::Failed | State::Cancelled)
+    }
+
+    /// The requested state, if the table allows the transition.
+    ///
+    /// ```
+    /// use panpan_flow::State;
+    ///
+    /// assert_eq!(State::Failed.to(State::Pending), Ok(State::Pending));
+    /// assert!(State::Completed.to(State::Pending).is_err());
+    /// ```
+    pub fn to(self, requested: State) -> Result<State, Transition> {
+        match self.next().contains(&requested) {
+            true => Ok(requested),
+            false => Err(Transition::new(self, requested)),
+        }
+    }
 }
 
 impl fmt::Display for State {
@@ -63,74 +83,39 @@ impl fmt::Display for State {
 }
 
 /// A transition that the table does not allow.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InvalidTransition {
-    /// The id of the task.
-    pub task_id: String,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transition {
     /// The current state.
     pub current: State,
     /// The requested state.
     pub requested: State,
 }
 
-/// Returns the requested state if the transition is allowed.
-///
-/// ```
-/// use panpan_flow::{State, transition};
-///
-/// assert_eq!(transition("t-1", State::Failed, State::Pending), Ok(State::Pending));
-/// assert!(transition("t-1", State::Completed, State::Pending).is_err());
-/// ```
-pub fn transition(
-    task_id: &str,
-    current: State,
-    requested: State,
-) -> Result<State, InvalidTransition> {
-    if current.next().contains(&requested) {
-        return Ok(requested);
+impl Transition {
+    /// A transition from one state to another.
+    pub fn new(current: State, requested: State) -> Self {
+        Self { current, requested }
     }
-    Err(InvalidTransition {
-        task_id: task_id.to_owned(),
-        current,
-        requested,
-    })
-}
 
-impl InvalidTransition {
     /// Why the transition is not allowed.
     pub fn reason(&self) -> String {
-        let next: Vec<&str> = self
-            .current
-            .next()
-            .iter()
-            .map(|state| state.word())
-            .collect();
+        let next = self.current.next().iter().map(|state| state.word());
+        let next: Vec<&str> = next.collect();
         if next.is_empty() {
             format!("{} is a terminal state", self.current)
         } else {
-            format!(
-                "after {} only {} is allowed",
-                self.current,
-                next.join(" or ")
-            )
+            format!("after {} only {} is allowed", self.current, next.join(" or "))
         }
     }
 
-    fn attempted(&self) -> String {
-        format!("{} -> {}", self.current, self.requested)
-    }
-}
-
-impl From<InvalidTransition> for Failure {
-    fn from(invalid: InvalidTransition) -> Self {
-        let (attempted, reason) = (invalid.attempted(), invalid.reason());
+    /// INVALID_STATE_TRANSITION for a task.
+    pub fn failure(&self, task_id: impl fmt::Display, reason: &str) -> Failure {
+        let attempted = format!("{} -> {}", self.current, self.requested);
+        let task_id = task_id.to_string();
         Failure::new(codes::INVALID_STATE_TRANSITION)
-            .with_message(format!(
-                "task {} cannot change state {attempted}: {reason}",
-                invalid.task_id
-            ))
-            .with_detail("task_id", invalid.task_id)
-            .with_detail("current_status", invalid.current.word())
+            .with_message(format!("task {task_id} cannot change state {attempted}: {reason}"))
+            .with_detail("task_id", task_id)
+            .with_detail("current_status", self.current.word())
             .with_detail("attempted_transition", attempted)
             .with_detail("reason", reason)
     }
@@ -159,8 +144,7 @@ mod tests {
             for requested in State::ALL {
                 pairs += 1;
                 let expected = allowed.contains(&(current, requested)).then_some(requested);
-                let found = transition("t", current, requested).ok();
-                assert_eq!(found, expected, "{current} -> {requested}");
+                assert_eq!(current.to(requested).ok(), expected, "{current} -> {requested}");
             }
         }
         assert_eq!(pairs, 25);
@@ -168,8 +152,8 @@ mod tests {
 
     #[test]
     fn an_invalid_transition_has_the_members_of_the_protocol() {
-        let invalid = transition("t-1", State::Completed, State::InProgress).unwrap_err();
-        let failure = Failure::from(invalid).redacted();
+        let invalid = State::Completed.to(State::InProgress).unwrap_err();
+        let failure = invalid.failure("t-1", &invalid.reason()).redacted();
         let shown = Dialect::JsonRpc.render_failure(&failure, Envelope::default());
         let error = &shown["error"];
         assert_eq!(error["code"], json!(-32006));

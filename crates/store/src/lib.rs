@@ -9,7 +9,7 @@ mod ports;
 mod sqlite;
 mod time;
 
-pub use memory::{MEMORY_OUTCOMES_BYTES_LIMIT, MEMORY_RECORDINGS_LIMIT, MemoryStore};
+pub use memory::{MEMORY_OUTCOMES_BYTES_LIMIT, MEMORY_RECORDINGS_LIMIT, MEMORY_TASKS_BYTES_LIMIT, MemoryStore};
 pub use ports::memory_ports;
 #[doc(hidden)]
 pub use sqlite::Synchronous;

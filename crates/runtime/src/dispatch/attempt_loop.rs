@@ -68,8 +68,8 @@ impl Ran {
 /// Attempts a call until there is an outcome, waiting between attempts.
 pub(super) async fn run(dispatcher: &Dispatcher, claimed: Claimed) -> Finished {
     let state = TaskState {
-        history: Vec::new(),
         scope: claimed.scope(),
+        ..TaskState::default()
     };
     run_loop(dispatcher, claimed, state, Waiting::Inline).await
 }
@@ -78,8 +78,11 @@ pub(super) async fn run(dispatcher: &Dispatcher, claimed: Claimed) -> Finished {
 pub(super) async fn run_once(
     dispatcher: &Dispatcher,
     claimed: Claimed,
-    task: TaskState,
+    mut task: TaskState,
 ) -> Finished {
+    if claimed.call.key.is_some() {
+        task.scope = claimed.scope();
+    }
     run_loop(dispatcher, claimed, task, Waiting::Durable).await
 }
 
@@ -179,6 +182,7 @@ impl<'a> AttemptLoop<'a> {
         let begin =
             |upstream: &'a OperationUpstream| upstream.begin(dispatcher.ports().clock.now());
         let mut ran = Ran::new(terms(claimed, waiting));
+        ran.terms.policy = task.policy.or(ran.terms.policy);
         ran.seed = claimed.call.retry_seed;
         Self {
             dispatcher,

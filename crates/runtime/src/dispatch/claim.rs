@@ -30,14 +30,15 @@ pub(super) struct Claimed {
     pub(super) call: Arc<Call>,
     pub(super) deadline: Timestamp,
     pub(super) held: Option<HeldKey>,
+    /// The history of its key or task.
+    pub(super) before: Before,
     _made_here: (),
 }
 
-/// A held key, and its history.
+/// A held key.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HeldKey {
     pub(super) lease: Lease,
-    pub(super) before: Before,
     pub(super) generation: u32,
 }
 
@@ -65,11 +66,11 @@ pub(super) enum Grant {
 
 impl Claimed {
     /// An attempt of a task, whose owner holds the lease.
-    pub(super) fn for_task(validated: Validated) -> Self {
-        Self::of(validated, None)
+    pub(super) fn for_task(validated: Validated, before: Before) -> Self {
+        Self::of(validated, None, before)
     }
 
-    fn of(validated: Validated, held: Option<HeldKey>) -> Self {
+    fn of(validated: Validated, held: Option<HeldKey>, before: Before) -> Self {
         let Validated {
             operation,
             call,
@@ -81,37 +82,31 @@ impl Claimed {
             call,
             deadline,
             held,
+            before,
             _made_here: (),
         }
     }
 
     /// The number of attempts by earlier calls with this key.
     pub(super) fn attempts_before(&self) -> u32 {
-        match self.held.map(|held| held.before) {
-            Some(Before::Released { attempts, .. } | Before::Abandoned { attempts, .. }) => {
-                attempts
-            }
-            Some(Before::Nothing) | None => 0,
+        match self.before {
+            Before::Released { attempts, .. } | Before::Abandoned { attempts, .. } => attempts,
+            Before::Nothing => 0,
         }
     }
 
     /// Marks that earlier calls with this key had no effect.
     pub(super) fn without_effect_before(mut self) -> Self {
-        let attempts = self.attempts_before();
-        if let Some(held) = &mut self.held {
-            held.before = Before::Released {
-                attempts,
-                may_have_happened: false,
-            };
-        }
+        self.before = Before::Released {
+            attempts: self.attempts_before(),
+            may_have_happened: false,
+        };
         self
     }
 
     /// The effect of earlier calls with this key.
     pub(super) fn effect_before(&self) -> Effect {
-        let may_have_happened = self
-            .held
-            .is_some_and(|held| held.before.may_have_happened());
+        let may_have_happened = self.before.may_have_happened();
         match self.operation.spec().op_type {
             OperationType::Mutation if may_have_happened => Effect::Unknown,
             _ => Effect::None,
@@ -180,7 +175,8 @@ pub(super) fn check_key(validated: Validated) -> Result<KeyCheck, Raised> {
     if rule.needs_key_for(&validated.call.input) {
         return Err(refused(missing_key(&validated.operation), &validated));
     }
-    Ok(KeyCheck::Unkeyed(Claimed::of(validated, None)))
+    let claimed = Claimed::of(validated, None, Before::Nothing);
+    Ok(KeyCheck::Unkeyed(claimed))
 }
 
 pub(super) async fn claim(
@@ -195,12 +191,8 @@ pub(super) async fn claim(
             before,
             generation,
         }) => {
-            let held = HeldKey {
-                lease,
-                before,
-                generation,
-            };
-            Ok(Grant::Run(held, Claimed::of(validated, Some(held))))
+            let held = HeldKey { lease, generation };
+            Ok(Grant::Run(held, Claimed::of(validated, Some(held), before)))
         }
         Ok(ports::Claimed::Replay(kept)) => Ok(Grant::Replay(kept)),
         Ok(ports::Claimed::InFlight { .. }) if validated.call.is_aborted() => {

@@ -63,11 +63,14 @@ use crate::ports::{Calls, Counts, Fingerprint, Ports, Scope, StoreState};
 use crate::registry::{Operation, Registry};
 use crate::retry::OpenCircuit;
 use crate::settings::Settings;
+use crate::time::later;
 use advise::Retention;
+use attempt_loop::Finished;
 use claim::{Claimed, KeyCheck, check_key};
 use failure_streaks::FailureStreaks;
 use keyed::RunningCalls;
 use raised::Raised;
+use recover::Recovered;
 use repeated_failures::RepeatedFailures;
 use validate::{Expected, Validated};
 
@@ -90,6 +93,9 @@ const ONE_CALL: Calls = Calls {
     retried: 0,
     replayed: 0,
 };
+
+/// When a task is reconciled again after that failed.
+const RECONCILE_AGAIN_MS: u64 = 5000;
 
 /// The minimum time to wait for the store, even when the deadline of the call is sooner.
 const STORE_PATIENCE_MS: u64 = 2000;
@@ -217,7 +223,23 @@ impl Dispatcher {
                 };
             }
         };
-        let finished = attempt_loop::run_once(self, Claimed::for_task(validated), task).await;
+        let claimed = Claimed::for_task(validated, task.before());
+        let claimed = match recover::recover(self, claimed).await {
+            Recovered::Run(claimed) => claimed,
+            Recovered::Known(finished) => return self.task_attempt(finished),
+            Recovered::Unclear(finished) => {
+                let retry_at = later(self.ports().clock.now(), RECONCILE_AGAIN_MS);
+                return TaskAttempt {
+                    retry_at: Some(retry_at),
+                    ..self.task_attempt(finished)
+                };
+            }
+        };
+        let finished = attempt_loop::run_once(self, claimed, task).await;
+        self.task_attempt(finished)
+    }
+
+    fn task_attempt(&self, finished: Finished) -> TaskAttempt {
         let last = finished.ran.steps.last();
         TaskAttempt {
             attempt: last.and_then(|step| step.failed.clone()),

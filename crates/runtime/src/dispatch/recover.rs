@@ -1,4 +1,4 @@
-//! Recovers a key whose earlier call ended without a recorded outcome, as after a crash.
+//! Recovers a key or a task whose earlier call ended without a recorded outcome, as after a crash.
 //!
 //! That call may have taken effect. A harmless operation runs again; a reconcilable one is reconciled; for
 //! any other the outcome is ERR_OUTCOME_UNKNOWN.
@@ -29,7 +29,7 @@ pub(super) enum Recovered {
 }
 
 pub(super) async fn recover(dispatcher: &Dispatcher, claimed: Claimed) -> Recovered {
-    let Some(Before::Abandoned { recoveries, .. }) = claimed.held.map(|held| held.before) else {
+    let Before::Abandoned { recoveries, .. } = claimed.before else {
         return Recovered::Run(claimed);
     };
     if recoveries > RECOVERIES_LIMIT {
@@ -111,8 +111,9 @@ fn finished(dispatcher: &Dispatcher, claimed: Claimed, raised: Raised) -> Finish
 fn unknown(claimed: &Claimed) -> Failure {
     Failure::new(codes::ERR_OUTCOME_UNKNOWN)
         .with_message(format!(
-            "an earlier call of {} with this key ended without a recorded outcome; it may have taken effect",
-            claimed.operation.name()
+            "an earlier call of {} {} ended without a recorded outcome; it may have taken effect",
+            claimed.operation.name(),
+            with_what(claimed)
         ))
         .with_effect(Effect::Unknown)
 }
@@ -120,9 +121,18 @@ fn unknown(claimed: &Claimed) -> Failure {
 fn given_up(claimed: &Claimed, recoveries: u32) -> Failure {
     Failure::new(codes::ERR_RECOVERY_EXHAUSTED)
         .with_message(format!(
-            "calls of {} with this key ended {recoveries} times without a recorded outcome",
-            claimed.operation.name()
+            "calls of {} {} ended {recoveries} times without a recorded outcome",
+            claimed.operation.name(),
+            with_what(claimed)
         ))
         .with_detail("recoveries", recoveries)
         .with_effect(effect_when_interrupted(&claimed.operation))
+}
+
+/// What the calls have in common: the key, or else the task.
+fn with_what(claimed: &Claimed) -> &'static str {
+    match claimed.held {
+        Some(_) => "with this key",
+        None => "for this task",
+    }
 }

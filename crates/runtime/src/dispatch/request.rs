@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use jiff::Timestamp;
 use panpan_contract::operation::OperationName;
-use panpan_contract::retry::Attempt;
+use panpan_contract::retry::{Attempt, RetryPolicy};
 use panpan_redact::Opaque;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -20,7 +20,7 @@ use crate::handler::{AskClient, ReportProgress};
 use crate::idempotency::IdempotencyKey;
 use crate::identity::{Identity, StateOwner};
 use crate::lock::lock;
-use crate::ports::Scope;
+use crate::ports::{Before, Scope};
 use crate::registry::Operation;
 use crate::time::later;
 use crate::trace::Trace;
@@ -113,8 +113,26 @@ pub enum InFlight {
 pub struct TaskState {
     /// How the earlier attempts ended.
     pub history: Vec<Attempt>,
-    /// The scope from which the downstream key is derived.
+    /// The scope from which the downstream key is derived, unless the input has a key.
     pub scope: Option<Scope>,
+    /// The retry policy of the task, if it has its own.
+    pub policy: Option<RetryPolicy>,
+    /// How often a process stopped during an attempt, if it did so in the last one: that attempt may have taken
+    /// effect.
+    pub abandoned: Option<u32>,
+}
+
+impl TaskState {
+    /// The history as that of a key. Attempts are counted by the history of the task.
+    pub(super) fn before(&self) -> Before {
+        match self.abandoned {
+            Some(recoveries) => Before::Abandoned {
+                attempts: 0,
+                recoveries,
+            },
+            None => Before::Nothing,
+        }
+    }
 }
 
 impl CallRequest {

@@ -6,17 +6,21 @@
 mod documents;
 mod keys;
 mod recordings;
+mod tasks;
 
 use std::future::ready;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
+use futures_util::FutureExt as _;
 use panpan_contract::recording::Recording;
+use panpan_flow::ports::{Tasks, Work};
 use panpan_runtime::BoxFuture;
 use panpan_runtime::ports::{
     Applied, Change, Claim, Claimed, Clock, Completed, Completion, Count, Counts, Document,
     Documents, Earlier, Kept, Lease, Outcomes, Reopened, Reopening, Scope, StoreError, Swept,
 };
+use tokio::sync::watch;
 use uuid::Uuid;
 
 use crate::SWEEP_LIMIT;
@@ -24,6 +28,8 @@ use crate::time::now_ms;
 
 pub use keys::MEMORY_OUTCOMES_BYTES_LIMIT;
 pub use recordings::MEMORY_RECORDINGS_LIMIT;
+pub use tasks::MEMORY_TASKS_BYTES_LIMIT;
+use tasks::MemoryRows;
 
 /// A store that keeps everything in memory.
 ///
@@ -34,6 +40,8 @@ pub use recordings::MEMORY_RECORDINGS_LIMIT;
 pub struct MemoryStore {
     clock: Arc<dyn Clock>,
     state: Mutex<State>,
+    /// Changes with the tasks.
+    tasks_changed: watch::Sender<u64>,
 }
 
 #[derive(Debug, Default)]
@@ -42,6 +50,7 @@ struct State {
     recordings: recordings::Recordings,
     counts: Counts,
     documents: documents::Collections,
+    tasks: tasks::Tasks,
 }
 
 impl MemoryStore {
@@ -50,6 +59,7 @@ impl MemoryStore {
         Self {
             clock,
             state: Mutex::default(),
+            tasks_changed: watch::Sender::new(0),
         }
     }
 
@@ -163,5 +173,34 @@ impl Documents for MemoryStore {
 
     fn apply(&self, changes: Vec<Change>) -> BoxFuture<'_, Result<Applied, StoreError>> {
         done(self.state().documents.apply(changes))
+    }
+}
+
+impl MemoryStore {
+    fn run(&self, work: &mut dyn Work) -> Result<(), StoreError> {
+        let mut state = self.state();
+        let mut rows = MemoryRows {
+            now: self.clock.now(),
+            tasks: &mut state.tasks,
+        };
+        let done = work.run(&mut rows).now_or_never();
+        done.expect("rows in memory are read and written without waiting")
+    }
+}
+
+impl Tasks for MemoryStore {
+    fn write(&self, mut work: Box<dyn Work>) -> BoxFuture<'_, Result<(), StoreError>> {
+        let done = self.run(&mut *work);
+        self.tasks_changed.send_modify(|it| *it = it.wrapping_add(1));
+        Box::pin(ready(done))
+    }
+
+    fn read(&self, mut work: Box<dyn Work>) -> BoxFuture<'_, Result<(), StoreError>> {
+        let done = self.run(&mut *work);
+        Box::pin(ready(done))
+    }
+
+    fn changes(&self) -> watch::Receiver<u64> {
+        self.tasks_changed.subscribe()
     }
 }

@@ -123,8 +123,14 @@ impl QueryError {
 
 impl From<QueryError> for StoreError {
     fn from(error: QueryError) -> Self {
+        StoreError::from(&error)
+    }
+}
+
+impl From<&QueryError> for StoreError {
+    fn from(error: &QueryError) -> Self {
         match error {
-            QueryError::Sqlite(error) => store_error(&error),
+            QueryError::Sqlite(error) => store_error(error),
             QueryError::Unreadable => StoreError::Damaged,
         }
     }

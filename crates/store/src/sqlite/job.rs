@@ -9,7 +9,7 @@ use super::errors::QueryError;
 /// A unit of work that a caller waits for.
 pub(super) trait Job: Send {
     /// Runs the work and keeps the result.
-    fn run(&mut self, connection: &Connection, now_ms: i64) -> Result<(), QueryError>;
+    fn run(&mut self, connection: &mut Connection, now_ms: i64) -> Result<(), QueryError>;
 
     /// Sends the result, or the error if the commit failed.
     fn finish(self: Box<Self>, committed: Result<(), StoreError>);
@@ -24,7 +24,7 @@ pub(super) struct Request<W, T> {
 
 impl<W, T> Request<W, T>
 where
-    W: FnMut(&Connection, i64) -> Result<T, QueryError> + Send,
+    W: FnMut(&mut Connection, i64) -> Result<T, QueryError> + Send,
     T: Send,
 {
     /// Creates the request and the receiver of its result.
@@ -41,10 +41,10 @@ where
 
 impl<W, T> Job for Request<W, T>
 where
-    W: FnMut(&Connection, i64) -> Result<T, QueryError> + Send,
+    W: FnMut(&mut Connection, i64) -> Result<T, QueryError> + Send,
     T: Send,
 {
-    fn run(&mut self, connection: &Connection, now_ms: i64) -> Result<(), QueryError> {
+    fn run(&mut self, connection: &mut Connection, now_ms: i64) -> Result<(), QueryError> {
         self.result = Some(match (self.work)(connection, now_ms) {
             Ok(result) => Ok(result),
             // A damaged row must not fail the other jobs of the batch.

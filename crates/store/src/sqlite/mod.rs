@@ -1,7 +1,7 @@
 //! A store in one SQLite file: durable when a method returns, and shared by the processes of one machine.
 //!
 //! One thread writes, with group commit; reads run on the caller's thread. The SQL is in `keys`,
-//! `lookup`, `recordings`, `documents` and `space`.
+//! `lookup`, `recordings`, `documents`, `tasks` and `space`.
 
 mod documents;
 mod errors;
@@ -18,6 +18,7 @@ mod recordings;
 mod schema;
 mod space;
 mod store;
+mod tasks;
 mod writer;
 
 pub use errors::OpenError;

@@ -28,15 +28,15 @@ impl Readers {
     pub(super) fn read<T>(
         &self,
         shared: &Shared,
-        work: impl FnOnce(&Connection) -> Result<T, QueryError>,
+        work: impl FnOnce(&mut Connection) -> Result<T, QueryError>,
     ) -> Result<T, StoreError> {
         let mut slot = self.slot();
         // Taken out of its slot while in use, so a panic drops the connection.
-        let reader = match slot.take() {
+        let mut reader = match slot.take() {
             Some(reader) if reader.incarnation == shared.incarnation() => reader,
             _ => Reader::open(shared)?,
         };
-        match work(&reader.connection) {
+        match work(&mut reader.connection) {
             Ok(result) => {
                 *slot = Some(reader);
                 Ok(result)

@@ -12,6 +12,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/1_first.sql"),
     include_str!("migrations/2_without_effect.sql"),
     include_str!("migrations/3_sizes.sql"),
+    include_str!("migrations/4_tasks.sql"),
 ];
 
 /// The program that a file belongs to.

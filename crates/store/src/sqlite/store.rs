@@ -7,13 +7,14 @@ use std::thread::{self, JoinHandle};
 
 use jiff::Timestamp;
 use panpan_contract::recording::Recording;
+use panpan_flow::ports::{Tasks, Work};
 use panpan_runtime::BoxFuture;
 use panpan_runtime::ports::{
     Applied, Change, Claim, Claimed, Clock, Completed, Completion, Count, Document, Documents,
     Earlier, Kept, Lease, Outcomes, Reopened, Reopening, Scope, StoreError, StoreState, Swept,
 };
 use rusqlite::Connection;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use uuid::Uuid;
 
 use super::errors::{OpenError, QueryError};
@@ -22,7 +23,7 @@ use super::job::Request;
 use super::open::{DatabaseFile, SqliteOptions};
 use super::readers::Readers;
 use super::writer::{self, Shared};
-use super::{documents, keys, lookup, recordings, space};
+use super::{documents, keys, lookup, recordings, space, tasks};
 use crate::time::now_ms;
 
 /// A store in one SQLite file.
@@ -35,6 +36,8 @@ pub struct SqliteStore {
     shared: Arc<Shared>,
     readers: Readers,
     fast_path: FastPath,
+    /// Changes with the tasks.
+    tasks_changed: watch::Sender<u64>,
     writer: Option<JoinHandle<()>>,
 }
 
@@ -64,6 +67,7 @@ impl SqliteStore {
             shared,
             readers: Readers::default(),
             fast_path: FastPath::default(),
+            tasks_changed: watch::Sender::new(0),
             writer: Some(writer),
         })
     }
@@ -72,7 +76,7 @@ impl SqliteStore {
     #[doc(hidden)]
     pub async fn limit_growth(&self, bytes: Option<u64>) -> Result<(), StoreError> {
         let shared = self.shared.clone();
-        let limit = move |connection: &Connection, _| {
+        let limit = move |connection: &mut Connection, _| {
             let size_bytes = match bytes {
                 Some(bytes) => space::file_bytes(connection)? + bytes,
                 None => u64::MAX,
@@ -86,7 +90,7 @@ impl SqliteStore {
     /// Runs the work on the writer thread and waits until it is durable.
     async fn write<T: Send + 'static>(
         &self,
-        work: impl FnMut(&Connection, i64) -> Result<T, QueryError> + Send + 'static,
+        work: impl FnMut(&mut Connection, i64) -> Result<T, QueryError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (request, result) = Request::new(work);
         self.shared.queue.push(Box::new(request))?;
@@ -96,7 +100,7 @@ impl SqliteStore {
     /// Runs the work on a read-only connection, on this thread.
     fn read<T>(
         &self,
-        work: impl FnOnce(&Connection) -> Result<T, QueryError>,
+        work: impl FnOnce(&mut Connection) -> Result<T, QueryError>,
     ) -> Result<T, StoreError> {
         self.readers.read(&self.shared, work)
     }
@@ -255,5 +259,31 @@ impl Documents for SqliteStore {
 
     fn apply(&self, changes: Vec<Change>) -> BoxFuture<'_, Result<Applied, StoreError>> {
         Box::pin(self.write(move |connection, _| documents::apply(connection, &changes)))
+    }
+}
+
+impl Tasks for SqliteStore {
+    fn write(&self, mut work: Box<dyn Work>) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(async move {
+            // The remaining space is for the outcomes of held keys and tasks.
+            let run = move |connection: &mut Connection, now_ms| {
+                tasks::write(connection, &mut *work, now_ms)
+            };
+            SqliteStore::write(self, run).await??;
+            self.tasks_changed.send_modify(|it| *it = it.wrapping_add(1));
+            Ok(())
+        })
+    }
+
+    fn read(&self, mut work: Box<dyn Work>) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(async move {
+            let now_ms = self.now_ms();
+            let run = |connection: &mut Connection| tasks::read(connection, &mut *work, now_ms);
+            SqliteStore::read(self, run)?
+        })
+    }
+
+    fn changes(&self) -> watch::Receiver<u64> {
+        self.tasks_changed.subscribe()
     }
 }

@@ -158,7 +158,7 @@ impl Writer<'_> {
     }
 
     /// The connection, reopened if needed.
-    fn connection(&mut self) -> Result<&Connection, StoreError> {
+    fn connection(&mut self) -> Result<&mut Connection, StoreError> {
         let file = &self.shared.file;
         let (incarnation, identity) = (self.shared.incarnation(), file.identity());
         let same = |open: &Open| {
@@ -178,8 +178,8 @@ impl Writer<'_> {
                 identity: file.identity(),
             });
         }
-        let open = self.open.as_ref().ok_or(StoreError::Unreachable)?;
-        Ok(&open.connection)
+        let open = self.open.as_mut().ok_or(StoreError::Unreachable)?;
+        Ok(&mut open.connection)
     }
 
     /// Releases the reserve; from now on, only jobs are written.
@@ -260,12 +260,11 @@ impl Writer<'_> {
 
 /// Writes the batch, and jobs that arrive meanwhile, in one transaction. Returns how long the commit took.
 fn write_all(
-    connection: &Connection,
+    connection: &mut Connection,
     batch: &mut Batch,
     shared: &Shared,
 ) -> Result<Duration, QueryError> {
-    let run = |sql: &str| connection.prepare_cached(sql)?.execute([]);
-    run("BEGIN IMMEDIATE")?;
+    execute(connection, "BEGIN IMMEDIATE")?;
     run_jobs(connection, batch, shared)?;
     for note in &batch.notes {
         recordings::write(connection, note)?;
@@ -274,13 +273,21 @@ fn write_all(
         recordings::add(connection, count)?;
     }
     let begun = Instant::now();
-    run("COMMIT")?;
+    execute(connection, "COMMIT")?;
     Ok(begun.elapsed())
+}
+
+fn execute(connection: &Connection, sql: &str) -> rusqlite::Result<usize> {
+    connection.prepare_cached(sql)?.execute([])
 }
 
 /// Reads the clock after the lock is taken: waiting for the lock can take long, and leases are compared
 /// with the time.
-fn run_jobs(connection: &Connection, batch: &mut Batch, shared: &Shared) -> Result<(), QueryError> {
+fn run_jobs(
+    connection: &mut Connection,
+    batch: &mut Batch,
+    shared: &Shared,
+) -> Result<(), QueryError> {
     let mut done = 0;
     while done < batch.jobs.len() {
         let now_ms = now_ms(&*shared.clock);

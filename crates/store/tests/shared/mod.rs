@@ -7,15 +7,16 @@ pub(crate) mod clock;
 use std::path::Path;
 use std::sync::Arc;
 
+use panpan_flow::ports::Tasks;
 use panpan_runtime::ports::{Documents, Outcomes};
 use panpan_store::{MemoryStore, SqliteStore};
 
 pub(crate) use clock::ManualClock;
 pub(crate) use panpan_testkit::Folder;
 
-/// Both ports of a store.
-pub(crate) trait Store: Outcomes + Documents {}
-impl<T: Outcomes + Documents> Store for T {}
+/// All ports of a store.
+pub(crate) trait Store: Outcomes + Documents + Tasks {}
+impl<T: Outcomes + Documents + Tasks> Store for T {}
 
 /// Opens a store; the path is for stores that have a file.
 pub(crate) type Open = fn(&Path, Arc<ManualClock>) -> Arc<dyn Store>;

@@ -1,0 +1,112 @@
+//! Applies events to tasks within a transaction, and what follows from them: counts of unsatisfied dependencies, and
+//! entries of the journal.
+
+use std::collections::BTreeMap;
+
+use panpan_runtime::ports::StoreError;
+
+use crate::ports::{Announced, Key, Row, Rows};
+use crate::state::{State, Transition};
+use crate::step::{Action, Event, is_satisfied, step};
+use crate::task::TaskId;
+
+/// Changed tasks that are not written yet.
+pub(super) struct Changes<'a> {
+    pub(super) rows: &'a mut dyn Rows,
+    changed: BTreeMap<Key, Row>,
+    /// The state of tasks before this transaction, where dependents have to learn of it.
+    before: BTreeMap<Key, State>,
+    announced: Vec<Announced>,
+    stopped: Vec<TaskId>,
+}
+
+impl<'a> Changes<'a> {
+    pub(super) fn new(rows: &'a mut dyn Rows) -> Self {
+        Self {
+            rows,
+            changed: BTreeMap::new(),
+            before: BTreeMap::new(),
+            announced: Vec::new(),
+            stopped: Vec::new(),
+        }
+    }
+
+    /// The task as it is after the events so far.
+    pub(super) fn current(&self, row: Row) -> Row {
+        self.changed.get(&row.key).cloned().unwrap_or(row)
+    }
+
+    /// Replaces what an event does not change, such as the turn.
+    pub(super) fn replace(&mut self, row: Row) {
+        self.changed.insert(row.key, row);
+    }
+
+    /// Applies an event to a task.
+    pub(super) fn apply(&mut self, row: Row, event: &Event) -> Result<Row, Transition> {
+        let row = self.current(row);
+        let now = self.rows.now();
+        let (run, actions) = step(&row.run, event, now)?;
+        let row = Row { run, ..row };
+        for action in actions {
+            match action {
+                Action::Announce(what) => self.announced.push(Announced {
+                    flow: row.flow,
+                    task: Some(row.id),
+                    at: now,
+                    what,
+                    state: row.run.state,
+                    progress: row.run.progress,
+                }),
+                Action::UpdateDependents { before, .. } => {
+                    self.before.entry(row.key).or_insert(before);
+                }
+                Action::StopHandler => self.stopped.push(row.id),
+            }
+        }
+        self.changed.insert(row.key, row.clone());
+        Ok(row)
+    }
+
+    /// Writes everything; returns the tasks whose handlers have to stop.
+    pub(super) async fn write(mut self) -> Result<Vec<TaskId>, StoreError> {
+        self.update_dependents().await?;
+        let changed: Vec<Row> = self.changed.into_values().collect();
+        self.rows.save(&changed).await?;
+        self.rows.announce(&self.announced).await?;
+        Ok(self.stopped)
+    }
+
+    /// Adds what changed states mean for the dependencies of other tasks. This changes no state, so it ends here.
+    async fn update_dependents(&mut self) -> Result<(), StoreError> {
+        let keys: Vec<Key> = self.before.keys().copied().collect();
+        if keys.is_empty() {
+            return Ok(());
+        }
+        let mut difference: BTreeMap<Key, i64> = BTreeMap::new();
+        for edge in self.rows.dependents(&keys).await? {
+            let (Some(before), Some(after)) = (self.before.get(&edge.on), self.state(edge.on))
+            else {
+                continue;
+            };
+            let unsatisfied = |state| i64::from(!is_satisfied(edge.required, state));
+            let by = unsatisfied(after) - unsatisfied(*before);
+            *difference.entry(edge.task).or_default() += by;
+        }
+        difference.retain(|_, by| *by != 0);
+        let is_unknown = |key: &&Key| !self.changed.contains_key(key);
+        let unknown: Vec<Key> = difference.keys().filter(is_unknown).copied().collect();
+        let mut rows = self.rows.load(&unknown).await?;
+        let known = difference.keys().filter_map(|key| self.changed.get(key));
+        rows.extend(known.cloned());
+        for row in rows {
+            let by = difference.get(&row.key).copied().unwrap_or_default();
+            self.apply(row, &Event::DependenciesChanged(by))
+                .expect("changed dependencies change no state");
+        }
+        Ok(())
+    }
+
+    fn state(&self, key: Key) -> Option<State> {
+        self.changed.get(&key).map(|row| row.run.state)
+    }
+}

@@ -1,0 +1,292 @@
+//! What a worker does with tasks: claim, extend, finish.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::{Timestamp, ToSpan as _};
+use panpan_runtime::ports::StoreError;
+
+use super::changes::Changes;
+use crate::ports::{Announced, Ending, Key, Row, Rows, StoredDefinition, StoredOutcome};
+use crate::references::may_have_references;
+use crate::state::State;
+use crate::step::{Announcement, Event};
+use crate::task::TaskId;
+
+/// The most tasks whose time has come that one claim makes ready.
+const PROMOTED_AT_ONCE: usize = 256;
+
+/// A held task. Only the newest epoch can end it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lease {
+    pub(crate) key: Key,
+    pub(crate) epoch: u64,
+}
+
+/// A task that this process holds, with everything it needs to run.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ClaimedTask {
+    pub(crate) lease: Lease,
+    pub(crate) row: Row,
+    /// The definition, as JSON.
+    pub(crate) definition: Arc<str>,
+    /// The authority with which it runs, as JSON.
+    pub(crate) authority: Option<Arc<str>>,
+    /// The failed attempts of this generation, as JSON.
+    pub(crate) history: Option<Arc<str>>,
+    /// Whether a process stopped while it held the task.
+    pub(crate) was_abandoned: bool,
+    /// The results of its dependencies, if its inputs may refer to them; `None` for one without a result.
+    pub(crate) results: BTreeMap<TaskId, Option<Arc<str>>>,
+}
+
+/// The end of an attempt.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Finished {
+    pub(crate) lease: Lease,
+    pub(crate) ended: Ended,
+}
+
+/// How an attempt ended.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Ended {
+    /// The task ended.
+    With(Ending),
+    /// Another attempt follows.
+    Retry {
+        at: Timestamp,
+        /// The failed attempts so far, as JSON.
+        history: Arc<str>,
+    },
+    /// Nothing is known of it. The task stays held until its lease ends.
+    Lost,
+}
+
+/// A lease that is still needed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Extended {
+    pub(crate) lease: Lease,
+    /// The share of the work that is done, if the handler reported it.
+    pub(crate) progress: Option<f64>,
+}
+
+/// Claims at most `limit` tasks, by priority and turn.
+pub(crate) async fn claim(
+    rows: &mut dyn Rows,
+    limit: usize,
+    lease_ms: u64,
+) -> Result<Vec<ClaimedTask>, StoreError> {
+    rows.promote(PROMOTED_AT_ONCE).await?;
+    let ready = rows.ready(limit).await?;
+    if ready.is_empty() {
+        return Ok(Vec::new());
+    }
+    let event = Event::Claimed {
+        until: later(rows.now(), lease_ms),
+    };
+    let mut changes = Changes::new(rows);
+    let mut claimed = Vec::with_capacity(ready.len());
+    for before in ready {
+        let was_abandoned = before.run.is_held;
+        // A task that is ready and has ended is a damaged row; it stays where it is.
+        if let Ok(row) = changes.apply(before, &event) {
+            claimed.push((row, was_abandoned));
+        }
+    }
+    changes.write().await?;
+    with_contents(rows, claimed).await
+}
+
+async fn with_contents(
+    rows: &mut dyn Rows,
+    claimed: Vec<(Row, bool)>,
+) -> Result<Vec<ClaimedTask>, StoreError> {
+    let keys: Vec<Key> = claimed.iter().map(|(row, _)| row.key).collect();
+    let definitions = rows.definitions(&keys).await?;
+    let mut definitions: BTreeMap<Key, StoredDefinition> =
+        definitions.into_iter().map(|it| (it.key, it)).collect();
+    let is_repeated = |(row, _): &&(Row, bool)| row.run.attempts > 1;
+    let repeated: Vec<Key> = claimed.iter().filter(is_repeated).map(|(row, _)| row.key).collect();
+    let histories: BTreeMap<Key, Arc<str>> = match repeated.is_empty() {
+        true => BTreeMap::new(),
+        false => rows.histories(&repeated).await?.into_iter().collect(),
+    };
+    let refers = |key: &&Key| definitions.get(key).is_some_and(|it| may_have_references(&it.text));
+    let referring: Vec<Key> = keys.iter().filter(refers).copied().collect();
+    let mut results = results_of_dependencies(rows, &referring).await?;
+    let tasks = claimed.into_iter().map(|(row, was_abandoned)| {
+        let stored = definitions.remove(&row.key);
+        let (definition, authority) =
+            stored.map_or_else(Default::default, |it| (it.text, it.authority));
+        ClaimedTask {
+            lease: Lease {
+                key: row.key,
+                epoch: row.run.epoch,
+            },
+            definition,
+            authority,
+            history: histories.get(&row.key).cloned(),
+            was_abandoned,
+            results: results.remove(&row.key).unwrap_or_default(),
+            row,
+        }
+    });
+    Ok(tasks.collect())
+}
+
+type Results = BTreeMap<TaskId, Option<Arc<str>>>;
+
+async fn results_of_dependencies(
+    rows: &mut dyn Rows,
+    referring: &[Key],
+) -> Result<BTreeMap<Key, Results>, StoreError> {
+    let mut results: BTreeMap<Key, Results> = BTreeMap::new();
+    if referring.is_empty() {
+        return Ok(results);
+    }
+    let edges = rows.dependencies(referring).await?;
+    let mut on: Vec<Key> = edges.iter().map(|edge| edge.on).collect();
+    on.sort_unstable();
+    on.dedup();
+    let ids = rows.load(&on).await?;
+    let ids: BTreeMap<Key, TaskId> = ids.into_iter().map(|row| (row.key, row.id)).collect();
+    let outcomes = rows.outcomes(&on).await?.into_iter();
+    let outcomes: BTreeMap<Key, Arc<str>> = outcomes
+        .filter_map(|it| match it.ending {
+            Ending::Completed { result } => Some((it.key, result)),
+            Ending::Failed { .. } | Ending::Cancelled { .. } => None,
+        })
+        .collect();
+    for edge in edges {
+        if let Some(id) = ids.get(&edge.on) {
+            let of_task = results.entry(edge.task).or_default();
+            of_task.insert(*id, outcomes.get(&edge.on).cloned());
+        }
+    }
+    Ok(results)
+}
+
+/// Extends leases; returns those that were lost.
+pub(crate) async fn extend(
+    rows: &mut dyn Rows,
+    extended: &[Extended],
+    lease_ms: u64,
+) -> Result<Vec<Key>, StoreError> {
+    let until = later(rows.now(), lease_ms);
+    let leases = extended.iter().map(|it| it.lease);
+    let mut held = held(rows, leases).await?;
+    let mut changes = Changes::new(rows);
+    let mut lost = Vec::new();
+    for Extended { lease, progress } in extended {
+        match held.remove(&lease.key) {
+            Some(row) => {
+                let progress = *progress;
+                let extended = changes.apply(row, &Event::Extended { until, progress });
+                extended.expect("an extension changes no state");
+            }
+            None => lost.push(lease.key),
+        }
+    }
+    changes.write().await?;
+    Ok(lost)
+}
+
+/// Ends attempts. Those whose lease was lost are left out: another process has the task, or a caller ended it. Returns
+/// the flows of tasks that ended.
+pub(crate) async fn finish(
+    rows: &mut dyn Rows,
+    finished: &[Finished],
+) -> Result<Vec<Key>, StoreError> {
+    let now = rows.now();
+    let mut held = held(rows, finished.iter().map(|it| it.lease)).await?;
+    let mut changes = Changes::new(rows);
+    let (mut outcomes, mut histories, mut flows) = (Vec::new(), Vec::new(), Vec::new());
+    for Finished { lease, ended } in finished {
+        let Some(row) = held.remove(&lease.key) else {
+            continue;
+        };
+        match ended {
+            Ended::Lost => {}
+            Ended::Retry { at, history } => {
+                let retried = changes.apply(row, &Event::RetryAt(*at));
+                retried.expect("a retry changes no state");
+                histories.push((lease.key, Some(history.clone())));
+            }
+            Ended::With(ending) => {
+                let (key, generation, attempts) = (row.key, row.run.generation, row.run.attempts);
+                let had_history = attempts > 1;
+                let ended = changes.apply(row, &event_of(ending));
+                let row = ended.expect("a held task is in progress and can end");
+                flows.push(row.flow);
+                outcomes.push(StoredOutcome {
+                    key,
+                    generation,
+                    at: now,
+                    attempts,
+                    ending: ending.clone(),
+                });
+                histories.extend(had_history.then_some((key, None)));
+            }
+        }
+    }
+    changes.write().await?;
+    rows.keep(&outcomes).await?;
+    for (key, history) in histories {
+        rows.set_history(key, history.as_deref()).await?;
+    }
+    flows.sort_unstable();
+    flows.dedup();
+    Ok(flows)
+}
+
+/// Appends an entry to the journals of flows that rest: no task of theirs can run without another command. Returns
+/// these flows.
+pub(crate) async fn rest(rows: &mut dyn Rows, flows: &[Key]) -> Result<Vec<Row>, StoreError> {
+    let mut resting = Vec::new();
+    for flow in flows {
+        if !rows.is_active(*flow).await? {
+            resting.push(*flow);
+        }
+    }
+    let roots = rows.load(&resting).await?;
+    let now = rows.now();
+    let announced = |row: &Row| Announced {
+        flow: row.flow,
+        task: None,
+        at: now,
+        what: Announcement::StatusUpdate,
+        state: row.run.state,
+        progress: row.run.progress,
+    };
+    let announced: Vec<Announced> = roots.iter().map(announced).collect();
+    rows.announce(&announced).await?;
+    Ok(roots)
+}
+
+fn event_of(ending: &Ending) -> Event {
+    match ending {
+        Ending::Completed { .. } => Event::Completed,
+        Ending::Failed { .. } => Event::Failed,
+        Ending::Cancelled { .. } => Event::Cancelled,
+    }
+}
+
+/// The tasks of leases that are still valid.
+async fn held(
+    rows: &mut dyn Rows,
+    leases: impl Iterator<Item = Lease>,
+) -> Result<BTreeMap<Key, Row>, StoreError> {
+    let epochs: BTreeMap<Key, u64> = leases.map(|it| (it.key, it.epoch)).collect();
+    let keys: Vec<Key> = epochs.keys().copied().collect();
+    let is_held = |row: &Row| {
+        let run = &row.run;
+        run.is_held && run.state == State::InProgress && epochs.get(&row.key) == Some(&run.epoch)
+    };
+    let rows = rows.load(&keys).await?.into_iter().filter(is_held);
+    Ok(rows.map(|row| (row.key, row)).collect())
+}
+
+fn later(now: Timestamp, ms: u64) -> Timestamp {
+    let ms = i64::try_from(ms).unwrap_or(i64::MAX);
+    now.checked_add(ms.milliseconds()).unwrap_or(Timestamp::MAX)
+}

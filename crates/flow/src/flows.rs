@@ -1,0 +1,312 @@
+//! The flows of a store: what callers can do with tasks, and which tasks run in this process.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use panpan_runtime::ports::Ids;
+use panpan_runtime::{BoxFuture, CancellationToken, Identity};
+use panpan_runtime::ports::StoreError;
+use serde_json::Value;
+
+use crate::authority::Authority;
+use crate::engine::{
+    self, Cancel, Created, Creator, Execute, Executed, FoundTask, Lease, Release, Visible,
+};
+use crate::error::TaskError;
+use crate::plan::{KnownTask, Methods, Plan, ids_to_look_up};
+use crate::ports::{self, Announced, Filter, Key, Page, Row, Rows, StoredOutcome, Tasks};
+use crate::task::{ReadTask, TaskId, read_tasks};
+
+/// The scope that gives access to the tasks of all callers.
+pub const TASKS_SCOPE: &str = "panpan:tasks";
+
+/// The flows of a store. Clones share their state.
+#[derive(Clone)]
+pub struct Flows(Arc<Inner>);
+
+struct Inner {
+    tasks: Arc<dyn Tasks>,
+    ids: Arc<dyn Ids>,
+    /// The tasks that run in this process, so that a caller can stop them at once.
+    running: Mutex<BTreeMap<TaskId, (Lease, CancellationToken)>>,
+}
+
+impl fmt::Debug for Flows {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Flows").field("tasks", &self.0.tasks).finish_non_exhaustive()
+    }
+}
+
+/// The caller of a command about tasks.
+#[derive(Clone, Debug)]
+pub(crate) struct Caller {
+    pub(crate) creator: Creator,
+    pub(crate) visible: Visible,
+}
+
+impl Caller {
+    /// The caller with this identity.
+    pub(crate) fn of(identity: Option<&Identity>) -> Self {
+        let owner: Option<Arc<str>> = identity.map(|it| it.id.as_str().into());
+        let authority = identity.map(|it| Authority::from(it).to_text().into());
+        let sees_all = identity.is_some_and(|it| it.scopes.contains(TASKS_SCOPE));
+        Self {
+            visible: match sees_all {
+                true => Visible::All,
+                false => Visible::OwnedBy(owner.clone()),
+            },
+            creator: Creator { owner, authority },
+        }
+    }
+}
+
+type Refused<T> = Result<T, TaskError>;
+
+impl Flows {
+    /// The flows of this store.
+    pub fn new(tasks: Arc<dyn Tasks>, ids: Arc<dyn Ids>) -> Self {
+        Self(Arc::new(Inner {
+            tasks,
+            ids,
+            running: Mutex::default(),
+        }))
+    }
+
+    pub(crate) fn tasks(&self) -> &dyn Tasks {
+        &*self.0.tasks
+    }
+
+    /// Adds the tasks that the parameters describe, all or none.
+    pub(crate) async fn create(
+        &self,
+        params: &Value,
+        caller: &Caller,
+        methods: Arc<dyn Methods + Send + Sync>,
+        release: Release,
+    ) -> Refused<Created> {
+        let ids = &*self.0.ids;
+        let read = read_tasks(params, &mut || TaskId::from_random(ids.new_id()))?;
+        self.add(read, caller, methods, release).await
+    }
+
+    async fn add(
+        &self,
+        read: Vec<ReadTask>,
+        caller: &Caller,
+        methods: Arc<dyn Methods + Send + Sync>,
+        release: Release,
+    ) -> Refused<Created> {
+        let (read, caller) = (Arc::new(read), caller.clone());
+        self.write(move |rows| {
+            let (read, caller, methods) = (read.clone(), caller.clone(), methods.clone());
+            Box::pin(async move {
+                let known = known(rows, &read).await?;
+                let find = |id: TaskId| {
+                    let (row, root) = known.get(&id)?;
+                    Some(KnownTask {
+                        root: *root,
+                        state: row.run.state,
+                        is_visible: caller.visible.includes(row),
+                    })
+                };
+                let plan = match Plan::new(read.to_vec(), &find, &*methods) {
+                    Ok(plan) => plan,
+                    Err(error) => return Ok(Err(TaskError::Plan(error))),
+                };
+                let rows_of = known.into_values().map(|(row, _)| (row.id, row)).collect();
+                let created = engine::create(rows, &plan, &rows_of, &caller.creator, release);
+                created.await.map(Ok)
+            })
+        })
+        .await
+    }
+
+    pub(crate) async fn execute(&self, caller: &Caller, command: Execute) -> Refused<Executed> {
+        let visible = caller.visible.clone();
+        self.write(move |rows| {
+            let (visible, command) = (visible.clone(), command.clone());
+            Box::pin(async move { engine::execute(rows, &visible, &command).await })
+        })
+        .await
+    }
+
+    /// Cancels a task, and stops its handler if it runs in this process.
+    pub(crate) async fn cancel(&self, caller: &Caller, command: Cancel) -> Refused<Row> {
+        let visible = caller.visible.clone();
+        let cancelled = self.write(move |rows| {
+            let (visible, command) = (visible.clone(), command.clone());
+            Box::pin(async move { engine::cancel(rows, &visible, &command).await })
+        });
+        let (row, stopped) = cancelled.await?;
+        for id in stopped {
+            if let Some((_, stop)) = self.running().get(&id) {
+                stop.cancel();
+            }
+        }
+        Ok(row)
+    }
+
+    pub(crate) async fn delete(&self, caller: &Caller, id: TaskId) -> Refused<()> {
+        let visible = caller.visible.clone();
+        self.write(move |rows| {
+            let visible = visible.clone();
+            Box::pin(async move { engine::delete(rows, &visible, id).await })
+        })
+        .await
+    }
+
+    pub(crate) async fn get(&self, caller: &Caller, id: TaskId) -> Refused<FoundTask> {
+        let visible = caller.visible.clone();
+        self.read(move |rows| {
+            let visible = visible.clone();
+            Box::pin(async move { engine::find(rows, &visible, id).await })
+        })
+        .await
+    }
+
+    /// The outcomes of all generations of a task.
+    pub(crate) async fn generations(
+        &self,
+        caller: &Caller,
+        id: TaskId,
+    ) -> Refused<Vec<StoredOutcome>> {
+        let visible = caller.visible.clone();
+        self.read(move |rows| {
+            let visible = visible.clone();
+            Box::pin(async move {
+                match engine::find_visible(rows, &visible, id).await? {
+                    Ok(row) => rows.generations(row.key).await.map(Ok),
+                    Err(refused) => Ok(Err(refused)),
+                }
+            })
+        })
+        .await
+    }
+
+    pub(crate) async fn list(
+        &self,
+        caller: &Caller,
+        filter: Filter,
+        page: Page,
+    ) -> Refused<(Vec<FoundTask>, u64)> {
+        let filter = Filter {
+            owner: caller.visible.filter().owner,
+            ..filter
+        };
+        self.read(move |rows| {
+            let filter = filter.clone();
+            Box::pin(async move { engine::list(rows, &filter, page).await.map(Ok) })
+        })
+        .await
+    }
+
+    /// How many tasks are in each state, in the order of [`State::ALL`](crate::State::ALL).
+    pub(crate) async fn count(&self, caller: &Caller, filter: Filter) -> Refused<[u64; 5]> {
+        let filter = Filter {
+            owner: caller.visible.filter().owner,
+            ..filter
+        };
+        self.read(move |rows| {
+            let filter = filter.clone();
+            Box::pin(async move { rows.count(&filter).await.map(Ok) })
+        })
+        .await
+    }
+
+    pub(crate) async fn children(
+        &self,
+        caller: &Caller,
+        id: TaskId,
+        page: Page,
+    ) -> Refused<(Vec<FoundTask>, u64)> {
+        let visible = caller.visible.clone();
+        self.read(move |rows| {
+            let visible = visible.clone();
+            Box::pin(async move { engine::children(rows, &visible, id, page).await })
+        })
+        .await
+    }
+
+    pub(crate) async fn tree(&self, caller: &Caller, id: TaskId) -> Refused<Vec<FoundTask>> {
+        let visible = caller.visible.clone();
+        self.read(move |rows| {
+            let visible = visible.clone();
+            Box::pin(async move { engine::tree(rows, &visible, id).await })
+        })
+        .await
+    }
+
+    /// Announcements of the flow of a task after a number.
+    pub(crate) async fn announcements(
+        &self,
+        flow: Key,
+        after: u64,
+        limit: usize,
+    ) -> Refused<Vec<(u64, Announced)>> {
+        self.read(move |rows| {
+            Box::pin(async move { rows.announcements(flow, after, limit).await.map(Ok) })
+        })
+        .await
+    }
+
+    pub(crate) fn remember_running(&self, id: TaskId, lease: Lease, stop: CancellationToken) {
+        self.running().insert(id, (lease, stop));
+    }
+
+    /// Forgets a task that has ended, unless it was claimed again meanwhile.
+    pub(crate) fn forget_running(&self, id: TaskId, lease: Lease) {
+        let mut running = self.running();
+        if running.get(&id).is_some_and(|(held, _)| *held == lease) {
+            running.remove(&id);
+        }
+    }
+
+    fn running(&self) -> std::sync::MutexGuard<'_, BTreeMap<TaskId, (Lease, CancellationToken)>> {
+        self.0.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn write<T, F>(&self, work: F) -> Refused<T>
+    where
+        T: Send + 'static,
+        F: for<'a> FnMut(&'a mut dyn Rows) -> BoxFuture<'a, Result<Refused<T>, StoreError>>
+            + Send
+            + 'static,
+    {
+        ports::write(self.tasks(), work).await?
+    }
+
+    async fn read<T, F>(&self, work: F) -> Refused<T>
+    where
+        T: Send + 'static,
+        F: for<'a> FnMut(&'a mut dyn Rows) -> BoxFuture<'a, Result<Refused<T>, StoreError>>
+            + Send
+            + 'static,
+    {
+        ports::read(self.tasks(), work).await?
+    }
+}
+
+/// The stored tasks that new tasks refer to, each with the root of its flow.
+async fn known(
+    rows: &mut dyn Rows,
+    read: &[ReadTask],
+) -> Result<BTreeMap<TaskId, (Row, TaskId)>, StoreError> {
+    let ids: Vec<TaskId> = ids_to_look_up(read).into_iter().collect();
+    let found = rows.find(&ids).await?;
+    let roots: BTreeSet<Key> = found.iter().map(|row| row.flow).collect();
+    let roots: Vec<Key> = roots.into_iter().collect();
+    let roots = rows.load(&roots).await?;
+    let mut known: BTreeMap<TaskId, (Row, TaskId)> = BTreeMap::new();
+    for row in found {
+        let root = roots.iter().find(|root| root.key == row.flow);
+        let root = root.map_or(row.id, |root| root.id);
+        known.insert(row.id, (row, root));
+    }
+    // The root of the flow that new tasks join.
+    for root in roots {
+        let id = root.id;
+        known.entry(id).or_insert((root, id));
+    }
+    Ok(known)
+}

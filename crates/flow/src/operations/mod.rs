@@ -1,0 +1,91 @@
+//! The operations of the protocol: `tasks/create`, `tasks/execute` and so on.
+//!
+//! Like any other operation they can be called over every protocol. JSON-RPC callers may write a dot for the slash.
+//! `specs` has their contracts, `view` writes tasks.
+
+mod commands;
+mod events;
+mod queries;
+mod specs;
+mod view;
+
+use std::sync::Arc;
+
+use panpan_contract::operation::{OperationSpec, OperationType};
+use panpan_failure::Failure;
+use panpan_runtime::{Context, Registration, similar_names};
+use serde_json::Value;
+
+use crate::flows::{Caller, Flows};
+use crate::plan::Methods;
+
+/// The operations of these flows.
+pub fn operations(flows: &Flows) -> Vec<Registration> {
+    vec![
+        operation(flows, specs::create(), commands::create),
+        operation(flows, specs::execute(), commands::execute),
+        operation(flows, specs::cancel(), commands::cancel),
+        operation(flows, specs::delete(), commands::delete),
+        operation(flows, specs::get(), queries::get),
+        operation(flows, specs::generations(), queries::generations),
+        operation(flows, specs::list(), queries::list),
+        operation(flows, specs::tree(), queries::tree),
+        operation(flows, specs::children(), queries::children),
+        operation(flows, specs::running(), queries::running),
+        operation(flows, specs::statistics(), queries::statistics),
+        events(flows),
+    ]
+}
+
+/// An operation that reports invalid parameters itself, as the pipeline does: what it accepts depends on other tasks.
+fn operation<Run>(
+    flows: &Flows,
+    spec: OperationSpec,
+    run: fn(Flows, Context, Arc<Value>) -> Run,
+) -> Registration
+where
+    Run: Future<Output = Result<Value, Failure>> + Send + 'static,
+{
+    let flows = flows.clone();
+    let handler = move |context: Context, input: Arc<Value>| run(flows.clone(), context, input);
+    Registration::new(spec, handler).relaying()
+}
+
+fn events(flows: &Flows) -> Registration {
+    let flows = flows.clone();
+    let open =
+        move |context: Context, input: Arc<Value>| events::open(flows.clone(), context, input);
+    Registration::streaming(specs::events(), open).relaying()
+}
+
+fn caller(context: &Context) -> Caller {
+    Caller::of(context.caller())
+}
+
+/// The operations that the caller may call, as methods of tasks.
+#[derive(Debug)]
+struct CallableMethods(Vec<String>);
+
+impl CallableMethods {
+    fn of(context: &Context) -> Arc<Self> {
+        let callable = context.callable().into_iter();
+        // A stream has no result.
+        let callable = callable.filter(|it| it.spec().op_type != OperationType::Subscription);
+        Arc::new(Self(
+            callable.map(|it| it.name().as_str().to_owned()).collect(),
+        ))
+    }
+}
+
+impl Methods for CallableMethods {
+    fn exists(&self, method: &str) -> bool {
+        let method = method.strip_prefix('/').unwrap_or(method);
+        self.0.binary_search_by(|it| it.as_str().cmp(method)).is_ok()
+    }
+
+    fn similar(&self, method: &str) -> Vec<String> {
+        let known = self.0.iter().map(String::as_str);
+        let similar = similar_names(method, known).into_iter();
+        similar.map(str::to_owned).collect()
+    }
+}

@@ -1,0 +1,153 @@
+//! Operations that read tasks.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use panpan_failure::Failure;
+use panpan_runtime::Context;
+use serde_json::{Map, Value, json};
+
+use super::caller;
+use super::specs::LIST_DEFAULT;
+use super::view::{outcome, task};
+use crate::engine::FoundTask;
+use crate::flows::Flows;
+use crate::ports::{Filter, Key, Page};
+use crate::state::State;
+use crate::task::{TaskId, read_task_id};
+
+pub(super) async fn get(
+    flows: Flows,
+    context: Context,
+    input: Arc<Value>,
+) -> Result<Value, Failure> {
+    let id = read_task_id(&input, "task_id")?;
+    let found = flows.get(&caller(&context), id).await?;
+    task(&found)
+}
+
+pub(super) async fn generations(
+    flows: Flows,
+    context: Context,
+    input: Arc<Value>,
+) -> Result<Value, Failure> {
+    let id = read_task_id(&input, "task_id")?;
+    let outcomes = flows.generations(&caller(&context), id).await?;
+    let outcomes: Result<Vec<Value>, Failure> = outcomes.iter().map(outcome).collect();
+    Ok(json!({"task_id": id.to_string(), "generations": outcomes?}))
+}
+
+pub(super) async fn list(
+    flows: Flows,
+    context: Context,
+    input: Arc<Value>,
+) -> Result<Value, Failure> {
+    let text = |name: &str| input.get(name).and_then(Value::as_str);
+    let filter = Filter {
+        state: text("status").and_then(State::from_word),
+        user_id: text("user_id").map(str::to_owned),
+        roots: input.get("roots").and_then(Value::as_bool).unwrap_or_default(),
+        flow: flow(&flows, &context, &input).await?,
+        ..Filter::default()
+    };
+    listed(&flows, &context, filter, &input).await
+}
+
+pub(super) async fn running(
+    flows: Flows,
+    context: Context,
+    input: Arc<Value>,
+) -> Result<Value, Failure> {
+    let filter = Filter {
+        state: Some(State::InProgress),
+        ..Filter::default()
+    };
+    listed(&flows, &context, filter, &input).await
+}
+
+async fn listed(
+    flows: &Flows,
+    context: &Context,
+    filter: Filter,
+    input: &Value,
+) -> Result<Value, Failure> {
+    let page = page(input);
+    let (found, total) = flows.list(&caller(context), filter, page).await?;
+    let tasks = tasks(&found)?;
+    Ok(json!({"tasks": tasks, "total": total, "limit": page.limit, "offset": page.offset}))
+}
+
+/// The flow whose root the input names, if it names one.
+async fn flow(flows: &Flows, context: &Context, input: &Value) -> Result<Option<Key>, Failure> {
+    if input.get("root_task_id").is_none() {
+        return Ok(None);
+    }
+    let id = read_task_id(input, "root_task_id")?;
+    let found = flows.get(&caller(context), id).await?;
+    Ok(Some(found.row.flow))
+}
+
+pub(super) async fn children(
+    flows: Flows,
+    context: Context,
+    input: Arc<Value>,
+) -> Result<Value, Failure> {
+    let id = read_task_id(&input, "parent_id")?;
+    let page = page(&input);
+    let (found, total) = flows.children(&caller(&context), id, page).await?;
+    Ok(json!({"children": tasks(&found)?, "total": total}))
+}
+
+pub(super) async fn statistics(
+    flows: Flows,
+    context: Context,
+    input: Arc<Value>,
+) -> Result<Value, Failure> {
+    let filter = Filter {
+        flow: flow(&flows, &context, &input).await?,
+        ..Filter::default()
+    };
+    let counts = flows.count(&caller(&context), filter).await?;
+    let words = State::ALL.iter().map(|state| state.word().to_owned());
+    let by_state: Map<String, Value> = words.zip(counts.map(Value::from)).collect();
+    Ok(json!({"total": counts.iter().sum::<u64>(), "by_status": by_state}))
+}
+
+pub(super) async fn tree(
+    flows: Flows,
+    context: Context,
+    input: Arc<Value>,
+) -> Result<Value, Failure> {
+    let id = read_task_id(&input, "task_id")?;
+    let found = flows.tree(&caller(&context), id).await?;
+    nested(&found)
+}
+
+/// Nests tasks that are listed each after its parent: `{task, children}`. Built from the last to the first, so that a
+/// deep tree needs no deep recursion.
+fn nested(found: &[FoundTask]) -> Result<Value, Failure> {
+    let mut children: BTreeMap<TaskId, Vec<Value>> = BTreeMap::new();
+    let mut top = Value::Null;
+    for (position, one) in found.iter().enumerate().rev() {
+        let mut below = children.remove(&one.row.id).unwrap_or_default();
+        below.reverse();
+        let node = json!({"task": task(one)?, "children": below});
+        match one.parent {
+            Some(parent) if position > 0 => children.entry(parent).or_default().push(node),
+            _ => top = node,
+        }
+    }
+    Ok(top)
+}
+
+fn tasks(found: &[FoundTask]) -> Result<Vec<Value>, Failure> {
+    found.iter().map(task).collect()
+}
+
+fn page(input: &Value) -> Page {
+    let number = |name: &str| input.get(name).and_then(Value::as_u64);
+    Page {
+        offset: number("offset").unwrap_or_default(),
+        limit: number("limit").unwrap_or(LIST_DEFAULT),
+    }
+}

@@ -1,0 +1,164 @@
+//! The contracts of the operations. Members of tasks are described, not restricted: `task::read` reports all of their
+//! violations with the codes of the protocol.
+
+use panpan_contract::operation::{OperationName, OperationSpec, OperationType};
+use serde_json::{Value, json};
+
+use crate::plan::TASKS_LIMIT;
+
+/// The default and the largest number of tasks of a list.
+pub(super) const LIST_DEFAULT: u64 = 100;
+pub(super) const LIST_LIMIT: u64 = 1000;
+
+fn spec(name: &str, op_type: OperationType, description: &str, input: Value) -> OperationSpec {
+    let name = OperationName::new(name).expect("the names of the protocol are operation names");
+    let mut spec = OperationSpec::new(name, op_type);
+    spec.description = Some(description.to_owned());
+    spec.input_schema = input;
+    spec
+}
+
+fn by_id(name: &str, op_type: OperationType, description: &str) -> OperationSpec {
+    spec(name, op_type, description, object(json!({"task_id": id()}), &["task_id"]))
+}
+
+fn object(properties: Value, required: &[&str]) -> Value {
+    json!({"type": "object", "properties": properties, "required": required})
+}
+
+fn id() -> Value {
+    json!({"description": "The id of the task, a UUID v4."})
+}
+
+/// Members of a task. Their types are checked with the task.
+fn task() -> Value {
+    json!({
+        "id": {"description": "A UUID v4; generated if left out."},
+        "name": {"description": "1 to 255 characters."},
+        "parent_id": {"description": "The id of the task above it in the tree."},
+        "priority": {"description": "0 (urgent), 1 (high), 2 (normal) or 3 (low)."},
+        "schemas": {"description": "`method` names the operation to call; `input_schema` describes its inputs."},
+        "inputs": {"description": "The input of the operation. {\"$from\": \"<task id>\", \"pointer\": \"/a\"} \
+            stands for a value in the result of a dependency."},
+        "dependencies": {"description": "Tasks that have to end first: [{\"id\": …, \"required\": true}]."},
+        "retry": {"description": "{\"max_attempts\": 3, \"backoff\": \"exponential\", \"initial_delay\": 1.0, \
+            \"max_delay\": 60.0}, delays in seconds; by default the failure decides."},
+    })
+}
+
+pub(super) fn create() -> OperationSpec {
+    let mut members = task();
+    members["tasks"] = json!({
+        "description": format!("Several tasks at once, at most {TASKS_LIMIT}: one root, the others with parent_id."),
+    });
+    spec(
+        "tasks/create",
+        OperationType::Mutation,
+        "Creates a task, or a tree of tasks with `tasks`. They run when they are executed.",
+        object(members, &[]),
+    )
+}
+
+pub(super) fn execute() -> OperationSpec {
+    let members = json!({
+        "task_id": {"description": "A task to run: a root runs its whole tree."},
+        "tasks": {"description": "New tasks to create and run at once, as for tasks/create."},
+        "cascade": {"type": "boolean", "default": true,
+            "description": "Whether dependents that have ended run again, too."},
+    });
+    spec(
+        "tasks/execute",
+        OperationType::Mutation,
+        "Runs a task or a tree of tasks: dependencies first, then by priority. Returns as soon as they are \
+         scheduled. A task that has ended runs again as a new generation.",
+        object(members, &[]),
+    )
+}
+
+pub(super) fn cancel() -> OperationSpec {
+    let members = json!({
+        "task_id": id(),
+        "message": {"type": "string", "maxLength": 1000, "description": "The reason."},
+    });
+    spec(
+        "tasks/cancel",
+        OperationType::Mutation,
+        "Cancels a task that is pending or in progress, and stops it if it runs.",
+        object(members, &["task_id"]),
+    )
+}
+
+pub(super) fn delete() -> OperationSpec {
+    let about = "Deletes a pending task without children and dependents.";
+    by_id("tasks/delete", OperationType::Mutation, about)
+}
+
+pub(super) fn get() -> OperationSpec {
+    by_id("tasks/get", OperationType::Query, "Returns a task.")
+}
+
+pub(super) fn generations() -> OperationSpec {
+    let about = "Returns the outcomes of all generations of a task, oldest first.";
+    by_id("tasks/generations", OperationType::Query, about)
+}
+
+pub(super) fn tree() -> OperationSpec {
+    let about = "Returns a task with all tasks below it.";
+    by_id("tasks/tree", OperationType::Query, about)
+}
+
+pub(super) fn children() -> OperationSpec {
+    let mut members = json!({"parent_id": id()});
+    add_page(&mut members);
+    spec(
+        "tasks/children",
+        OperationType::Query,
+        "Returns the tasks directly below a task.",
+        object(members, &["parent_id"]),
+    )
+}
+
+pub(super) fn list() -> OperationSpec {
+    let mut members = json!({
+        "status": {"enum": ["pending", "in_progress", "completed", "failed", "cancelled"]},
+        "user_id": {"type": "string"},
+        "root_task_id": {"description": "Only tasks of the flow with this root."},
+        "roots": {"type": "boolean", "description": "Only roots."},
+    });
+    add_page(&mut members);
+    spec("tasks/list", OperationType::Query, "Lists tasks.", object(members, &[]))
+}
+
+pub(super) fn running() -> OperationSpec {
+    let mut members = json!({});
+    add_page(&mut members);
+    let about = "Lists the tasks that are in progress.";
+    spec("tasks/running", OperationType::Query, about, object(members, &[]))
+}
+
+pub(super) fn statistics() -> OperationSpec {
+    let members = json!({"root_task_id": {"description": "Only the flow with this root."}});
+    let about = "Counts tasks by status.";
+    spec("tasks/statistics", OperationType::Query, about, object(members, &[]))
+}
+
+pub(super) fn events() -> OperationSpec {
+    let members = json!({
+        "task_id": id(),
+        "after": {"type": "integer", "minimum": 0, "default": 0,
+            "description": "The number of the last event that was received."},
+    });
+    spec(
+        "tasks/events",
+        OperationType::Subscription,
+        "Streams what happens to the tasks of a flow, until no task of it can run.",
+        object(members, &["task_id"]),
+    )
+}
+
+fn add_page(members: &mut Value) {
+    members["limit"] = json!({
+        "type": "integer", "minimum": 1, "maximum": LIST_LIMIT, "default": LIST_DEFAULT,
+    });
+    members["offset"] = json!({"type": "integer", "minimum": 0, "default": 0});
+}

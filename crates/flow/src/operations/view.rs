@@ -1,0 +1,122 @@
+//! Writes stored tasks as the protocol shows them.
+
+use panpan_failure::{Failure, codes};
+use panpan_runtime::untyped;
+use serde_json::{Value, json};
+
+use crate::engine::FoundTask;
+use crate::ports::{Ending, StoredOutcome};
+use crate::state::State;
+use crate::step::Queued;
+use crate::task::{Definition, Dependency, Phase, TaskView};
+
+/// The task object.
+pub(super) fn task(found: &FoundTask) -> Result<Value, Failure> {
+    let definition = Definition::from_text(&found.definition).map_err(|error| untyped(&error))?;
+    let dependency = |(id, required): &(_, bool)| Dependency {
+        id: *id,
+        required: *required,
+    };
+    let dependencies: Vec<Dependency> = found.dependencies.iter().map(dependency).collect();
+    let texts = Texts::of(found.outcome.as_ref())?;
+    let view = TaskView {
+        id: found.row.id,
+        parent: found.parent,
+        root: found.root,
+        definition: &definition,
+        dependencies: &dependencies,
+        phase: phase(found, &texts)?,
+        progress: found.row.run.progress,
+        generation: found.row.run.generation,
+        attempts: found.row.run.attempts,
+        created_at: found.row.created_at,
+        updated_at: found.row.run.updated_at,
+        has_references: found.row.has_references,
+    };
+    Ok(view.to_value())
+}
+
+/// The parsed parts of an outcome.
+#[derive(Default)]
+struct Texts {
+    result: Value,
+    error: String,
+    failure: Option<Value>,
+}
+
+impl Texts {
+    fn of(ending: Option<&Ending>) -> Result<Self, Failure> {
+        let read = |text: &str| serde_json::from_str(text).map_err(|error| untyped(&error));
+        Ok(match ending {
+            None => Self::default(),
+            Some(Ending::Completed { result }) => Self {
+                result: read(result)?,
+                ..Self::default()
+            },
+            Some(Ending::Failed { error, failure }) => Self {
+                error: error.to_string(),
+                failure: Some(read(failure)?),
+                ..Self::default()
+            },
+            Some(Ending::Cancelled { error }) => Self {
+                error: error.to_string(),
+                ..Self::default()
+            },
+        })
+    }
+}
+
+fn phase<'a>(found: &'a FoundTask, texts: &'a Texts) -> Result<Phase<'a>, Failure> {
+    let run = &found.row.run;
+    let retry_at = match run.queued {
+        Queued::At(at) if !run.is_held => Some(at),
+        _ => None,
+    };
+    // A task that is in progress or has ended without a time is a damaged row.
+    let damaged = || Failure::new(codes::INTERNAL).with_message("the stored task is damaged");
+    let started = || run.started_at.ok_or_else(damaged);
+    let completed = || run.completed_at.ok_or_else(damaged);
+    let (error, failure) = (texts.error.as_str(), texts.failure.as_ref());
+    Ok(match run.state {
+        State::Pending => Phase::Pending {
+            blocked_by: &found.blocked_by,
+            retry_at,
+        },
+        State::InProgress => Phase::InProgress {
+            started_at: started()?,
+            retry_at,
+        },
+        State::Completed => Phase::Completed {
+            started_at: started()?,
+            completed_at: completed()?,
+            output: &texts.result,
+        },
+        State::Failed => Phase::Failed {
+            started_at: run.started_at,
+            completed_at: completed()?,
+            error,
+            failure,
+        },
+        State::Cancelled => Phase::Cancelled {
+            started_at: run.started_at,
+            completed_at: completed()?,
+            error: Some(error),
+            failure,
+        },
+    })
+}
+
+/// The outcome of one generation.
+pub(super) fn outcome(outcome: &StoredOutcome) -> Result<Value, Failure> {
+    let texts = Texts::of(Some(&outcome.ending))?;
+    let state = outcome.ending.state();
+    Ok(json!({
+        "generation": outcome.generation,
+        "status": state.word(),
+        "completed_at": outcome.at,
+        "attempts": outcome.attempts,
+        "result": texts.result,
+        "error": Some(texts.error).filter(|_| state != State::Completed),
+        "failure": texts.failure,
+    }))
+}

@@ -1,0 +1,410 @@
+//! The store port of tasks: rows, and transactions over them.
+//!
+//! A store only reads and writes rows. All rules about tasks are in `engine`, which runs inside a transaction of the
+//! store, so that every store follows the same rules.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use jiff::Timestamp;
+use panpan_runtime::BoxFuture;
+use panpan_runtime::ports::StoreError;
+use tokio::sync::watch;
+
+use crate::state::State;
+use crate::step::{Announcement, Run};
+use crate::task::{Priority, TaskId};
+
+/// Stores tasks.
+pub trait Tasks: Send + Sync + fmt::Debug {
+    /// Runs work in one transaction. All its writes are durable when this returns, or none are made if it fails.
+    ///
+    /// A store may run the work again from the start if the transaction conflicts with another one.
+    fn write(&self, work: Box<dyn Work>) -> BoxFuture<'_, Result<(), StoreError>>;
+
+    /// Runs work that only reads, on one consistent state.
+    fn read(&self, work: Box<dyn Work>) -> BoxFuture<'_, Result<(), StoreError>>;
+
+    /// Changes whenever tasks may have changed, also through another process if the store can tell. A hint: a change
+    /// may be missed.
+    fn changes(&self) -> watch::Receiver<u64>;
+}
+
+/// A unit of work within a transaction.
+pub trait Work: Send {
+    /// Runs the work. An error rolls its writes back.
+    fn run<'a>(&'a mut self, rows: &'a mut dyn Rows) -> BoxFuture<'a, Result<(), StoreError>>;
+}
+
+/// The rows of tasks, within a transaction. Rows that a writing transaction reads stay locked until it ends.
+pub trait Rows: Send {
+    /// The time by the clock of the store, the same throughout the transaction.
+    fn now(&self) -> Timestamp;
+
+    /// New keys, rising.
+    fn reserve(&mut self, count: usize) -> BoxFuture<'_, Result<Vec<Key>, StoreError>>;
+
+    /// Adds tasks. Their ids must be new.
+    fn insert<'a>(&'a mut self, tasks: &'a [NewRow]) -> BoxFuture<'a, Result<(), StoreError>>;
+
+    /// The tasks with these ids, without those that do not exist, in any order.
+    fn find<'a>(&'a mut self, ids: &'a [TaskId]) -> BoxFuture<'a, Result<Vec<Row>, StoreError>>;
+
+    /// The tasks with these keys, without those that do not exist, in any order.
+    fn load<'a>(&'a mut self, keys: &'a [Key]) -> BoxFuture<'a, Result<Vec<Row>, StoreError>>;
+
+    /// Tasks that meet a condition, in the order of their keys.
+    fn list<'a>(
+        &'a mut self,
+        filter: &'a Filter,
+        page: Page,
+    ) -> BoxFuture<'a, Result<Vec<Row>, StoreError>>;
+
+    /// How many tasks meet a condition, by state in the order of [`State::ALL`].
+    fn count<'a>(&'a mut self, filter: &'a Filter) -> BoxFuture<'a, Result<[u64; 5], StoreError>>;
+
+    /// Writes the runs of these tasks.
+    fn save<'a>(&'a mut self, rows: &'a [Row]) -> BoxFuture<'a, Result<(), StoreError>>;
+
+    /// The definitions of these tasks, in any order.
+    fn definitions<'a>(
+        &'a mut self,
+        keys: &'a [Key],
+    ) -> BoxFuture<'a, Result<Vec<StoredDefinition>, StoreError>>;
+
+    /// Replaces the definition of a task, and what the store sorts it by.
+    fn redefine<'a>(
+        &'a mut self,
+        key: Key,
+        redefined: &'a Redefined,
+    ) -> BoxFuture<'a, Result<(), StoreError>>;
+
+    /// Deletes tasks with everything that belongs to them.
+    fn delete<'a>(&'a mut self, keys: &'a [Key]) -> BoxFuture<'a, Result<(), StoreError>>;
+
+    /// The edges from these tasks to their dependencies, in the order in which they were declared.
+    fn dependencies<'a>(
+        &'a mut self,
+        keys: &'a [Key],
+    ) -> BoxFuture<'a, Result<Vec<Edge>, StoreError>>;
+
+    /// The edges from dependents to these tasks, in any order.
+    fn dependents<'a>(&'a mut self, keys: &'a [Key])
+    -> BoxFuture<'a, Result<Vec<Edge>, StoreError>>;
+
+    /// Replaces the dependencies of a task.
+    fn replace_dependencies<'a>(
+        &'a mut self,
+        task: Key,
+        edges: &'a [Edge],
+    ) -> BoxFuture<'a, Result<(), StoreError>>;
+
+    /// The current outcomes of these tasks: those of their generation.
+    fn outcomes<'a>(
+        &'a mut self,
+        keys: &'a [Key],
+    ) -> BoxFuture<'a, Result<Vec<StoredOutcome>, StoreError>>;
+
+    /// The outcomes of all generations of a task, oldest first.
+    fn generations(&mut self, key: Key) -> BoxFuture<'_, Result<Vec<StoredOutcome>, StoreError>>;
+
+    /// Keeps outcomes.
+    fn keep<'a>(
+        &'a mut self,
+        outcomes: &'a [StoredOutcome],
+    ) -> BoxFuture<'a, Result<(), StoreError>>;
+
+    /// The histories of failed attempts of these tasks, as JSON; those without a history are left out.
+    fn histories<'a>(
+        &'a mut self,
+        keys: &'a [Key],
+    ) -> BoxFuture<'a, Result<Vec<(Key, Arc<str>)>, StoreError>>;
+
+    /// Replaces the history of a task; `None` deletes it.
+    fn set_history<'a>(
+        &'a mut self,
+        key: Key,
+        history: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<(), StoreError>>;
+
+    /// Makes at most `limit` tasks ready whose time has come.
+    fn promote(&mut self, limit: usize) -> BoxFuture<'_, Result<(), StoreError>>;
+
+    /// The first tasks that are ready, by priority and turn. Skips tasks that another transaction has locked.
+    fn ready(&mut self, limit: usize) -> BoxFuture<'_, Result<Vec<Row>, StoreError>>;
+
+    /// When the next task that waits for a time can be claimed.
+    fn next_due(&mut self) -> BoxFuture<'_, Result<Option<Timestamp>, StoreError>>;
+
+    /// The smallest turn of ready tasks, by priority. A new flow starts there, so that it neither waits for a long
+    /// one that began earlier nor overtakes it.
+    fn turns(&mut self) -> BoxFuture<'_, Result<[i64; 4], StoreError>>;
+
+    /// Whether a task of the flow can run without another command.
+    fn is_active(&mut self, flow: Key) -> BoxFuture<'_, Result<bool, StoreError>>;
+
+    /// Appends announcements to the journal.
+    fn announce<'a>(
+        &'a mut self,
+        announced: &'a [Announced],
+    ) -> BoxFuture<'a, Result<(), StoreError>>;
+
+    /// Announcements of a flow after a number, in order.
+    fn announcements(
+        &mut self,
+        flow: Key,
+        after: u64,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<(u64, Announced)>, StoreError>>;
+}
+
+/// The number of a task within its store, rising.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key(pub i64);
+
+/// A stored task without its definition and outcome.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// The key.
+    pub key: Key,
+    /// The id.
+    pub id: TaskId,
+    /// The root of its flow; its own key if it is the root.
+    pub flow: Key,
+    /// The parent, for the tree only: it does not change the order of execution.
+    pub parent: Option<Key>,
+    /// The principal that created it; `None` for callers without a token.
+    pub owner: Option<Arc<str>>,
+    /// The priority.
+    pub priority: Priority,
+    /// The order among ready tasks of the same priority.
+    pub turn: i64,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// Whether other tasks were copied from it or linked to it.
+    pub has_references: bool,
+    /// How it runs.
+    pub run: Run,
+}
+
+/// A task to be added.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewRow {
+    /// The row.
+    pub row: Row,
+    /// The definition, as JSON.
+    pub definition: Arc<str>,
+    /// The authority with which it runs, as JSON; `None` for that of callers without a token.
+    pub authority: Option<Arc<str>>,
+    /// What lists of tasks are filtered by.
+    pub user_id: Option<String>,
+    /// The dependencies.
+    pub dependencies: Vec<Edge>,
+}
+
+/// The definition of a stored task. Its debug form does not show the text.
+#[derive(Clone, PartialEq)]
+pub struct StoredDefinition {
+    /// The task.
+    pub key: Key,
+    /// The definition, as JSON.
+    pub text: Arc<str>,
+    /// The authority with which it runs, as JSON.
+    pub authority: Option<Arc<str>>,
+}
+
+/// A changed definition.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Redefined {
+    /// The definition, as JSON.
+    pub definition: Arc<str>,
+    /// The priority.
+    pub priority: Priority,
+    /// What lists of tasks are filtered by.
+    pub user_id: Option<String>,
+    /// Whether other tasks were copied from it or linked to it.
+    pub has_references: bool,
+}
+
+/// A dependency between two stored tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Edge {
+    /// The dependent.
+    pub task: Key,
+    /// The task that it depends on.
+    pub on: Key,
+    /// Whether the dependent needs it to succeed.
+    pub required: bool,
+}
+
+/// How a generation of a task ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StoredOutcome {
+    /// The task.
+    pub key: Key,
+    /// The generation.
+    pub generation: u32,
+    /// When it ended.
+    pub at: Timestamp,
+    /// The number of attempts.
+    pub attempts: u32,
+    /// The outcome.
+    pub ending: Ending,
+}
+
+/// The outcome of a task. Its debug form does not show stored data.
+#[derive(Clone, PartialEq)]
+pub enum Ending {
+    /// It succeeded with this result, a JSON object.
+    Completed {
+        /// The result, as JSON.
+        result: Arc<str>,
+    },
+    /// It failed.
+    Failed {
+        /// The message.
+        error: Arc<str>,
+        /// The failure, as canonical JSON.
+        failure: Arc<str>,
+    },
+    /// It was cancelled.
+    Cancelled {
+        /// The message.
+        error: Arc<str>,
+    },
+}
+
+impl Ending {
+    /// The state that it leads to.
+    pub fn state(&self) -> State {
+        match self {
+            Ending::Completed { .. } => State::Completed,
+            Ending::Failed { .. } => State::Failed,
+            Ending::Cancelled { .. } => State::Cancelled,
+        }
+    }
+}
+
+/// An entry of the journal of a flow.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Announced {
+    /// The flow.
+    pub flow: Key,
+    /// The task; `None` if the whole flow rests: no task can run without another command.
+    pub task: Option<TaskId>,
+    /// When.
+    pub at: Timestamp,
+    /// What happened.
+    pub what: Announcement,
+    /// The state of the task afterwards.
+    pub state: State,
+    /// The share of its work that is done.
+    pub progress: f64,
+}
+
+/// A condition for lists of tasks. All parts have to be met.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Filter {
+    /// Created by this principal, or by callers without one; `None` for all.
+    pub owner: Option<Option<Arc<str>>>,
+    /// In this state.
+    pub state: Option<State>,
+    /// With this user id.
+    pub user_id: Option<String>,
+    /// In this flow.
+    pub flow: Option<Key>,
+    /// Children of this task.
+    pub parent: Option<Key>,
+    /// Roots only.
+    pub roots: bool,
+}
+
+/// A part of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Page {
+    /// How many are skipped.
+    pub offset: u64,
+    /// How many are returned at most.
+    pub limit: u64,
+}
+
+impl fmt::Debug for StoredDefinition {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let StoredDefinition { key, text, .. } = self;
+        write!(formatter, "StoredDefinition({key:?}, {} bytes)", text.len())
+    }
+}
+
+impl fmt::Debug for Ending {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Ending::Completed { result } => write!(formatter, "Completed({} bytes)", result.len()),
+            Ending::Failed { error, .. } => write!(formatter, "Failed({} bytes)", error.len()),
+            Ending::Cancelled { error } => write!(formatter, "Cancelled({} bytes)", error.len()),
+        }
+    }
+}
+
+/// Runs a function in a writing transaction and returns its result.
+pub(crate) async fn write<T, F>(tasks: &dyn Tasks, work: F) -> Result<T, StoreError>
+where
+    T: Send + 'static,
+    F: for<'a> FnMut(&'a mut dyn Rows) -> BoxFuture<'a, Result<T, StoreError>> + Send + 'static,
+{
+    let (work, result) = Function::new(work);
+    tasks.write(work).await?;
+    result.take()
+}
+
+/// Runs a function that only reads, and returns its result.
+pub(crate) async fn read<T, F>(tasks: &dyn Tasks, work: F) -> Result<T, StoreError>
+where
+    T: Send + 'static,
+    F: for<'a> FnMut(&'a mut dyn Rows) -> BoxFuture<'a, Result<T, StoreError>> + Send + 'static,
+{
+    let (work, result) = Function::new(work);
+    tasks.read(work).await?;
+    result.take()
+}
+
+/// A function as a unit of work.
+struct Function<F, T> {
+    work: F,
+    result: Arc<ResultSlot<T>>,
+}
+
+struct ResultSlot<T>(Mutex<Option<T>>);
+
+impl<F, T> Function<F, T> {
+    fn new(work: F) -> (Box<Self>, Arc<ResultSlot<T>>) {
+        let result = Arc::new(ResultSlot(Mutex::new(None)));
+        let function = Self {
+            work,
+            result: result.clone(),
+        };
+        (Box::new(function), result)
+    }
+}
+
+impl<T> ResultSlot<T> {
+    /// The result of the last run. A store that reports success without a run is closed.
+    fn take(&self) -> Result<T, StoreError> {
+        let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        slot.take().ok_or(StoreError::Closed)
+    }
+}
+
+impl<F, T> Work for Function<F, T>
+where
+    T: Send,
+    F: for<'a> FnMut(&'a mut dyn Rows) -> BoxFuture<'a, Result<T, StoreError>> + Send,
+{
+    fn run<'a>(&'a mut self, rows: &'a mut dyn Rows) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async move {
+            let result = (self.work)(rows).await?;
+            let mut slot = self.result.0.lock().unwrap_or_else(PoisonError::into_inner);
+            *slot = Some(result);
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,309 @@
+//! The worker: claims tasks, runs them through the dispatcher, and writes how they ended.
+//!
+//! One transaction ends a batch of attempts and claims the next tasks, so that many tasks share a commit. Leases are
+//! extended while handlers run. `attempt` runs one task.
+
+mod attempt;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use panpan_runtime::ports::{Ports, StoreError};
+use panpan_runtime::{CancellationToken, Dispatcher};
+use tokio::sync::{mpsc, watch};
+
+use crate::engine::{self, ClaimedTask, Extended, Finished, Lease};
+use crate::flows::Flows;
+use crate::ports::{self, Key};
+use crate::task::TaskId;
+pub use attempt::RESULT_BYTES_LIMIT;
+use attempt::{TaskProgress, run_attempt};
+
+/// The settings of a worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WorkerSettings {
+    /// How many tasks run at once in this process.
+    pub concurrency: usize,
+    /// How long a task is held before another process may take it over. It is extended while the task runs.
+    pub lease_ms: u64,
+    /// How often the store is asked for tasks although nothing is known to have changed.
+    pub poll_ms: u64,
+}
+
+impl Default for WorkerSettings {
+    fn default() -> Self {
+        Self {
+            concurrency: 128,
+            lease_ms: 30_000,
+            poll_ms: 1000,
+        }
+    }
+}
+
+/// The most attempts that one transaction ends, and the most tasks that it claims.
+const BATCH_LIMIT: usize = 256;
+
+/// How long to wait after the store failed.
+const STORE_RETRY_MS: u64 = 500;
+
+/// Leases are extended when this share of them has passed.
+const HEARTBEATS_PER_LEASE: u64 = 3;
+
+/// Runs tasks of a store.
+#[derive(Debug)]
+pub struct Worker {
+    flows: Flows,
+    dispatcher: Dispatcher,
+    ports: Ports,
+    settings: WorkerSettings,
+    running: BTreeMap<Key, Running>,
+    sender: mpsc::UnboundedSender<Finished>,
+    finished: mpsc::UnboundedReceiver<Finished>,
+    /// Attempts that ended and are not written yet.
+    unwritten: Vec<Finished>,
+    /// Flows of which a task ended, to be checked for whether they rest.
+    to_check: Vec<Key>,
+    /// Whether tasks may be ready.
+    may_be_ready: bool,
+}
+
+/// A task that this process runs.
+#[derive(Debug)]
+struct Running {
+    id: TaskId,
+    lease: Lease,
+    stop: CancellationToken,
+    progress: Arc<TaskProgress>,
+}
+
+/// Why the worker wakes up.
+enum Wake {
+    Finished(Finished),
+    Changed,
+    Heartbeat,
+    Stop,
+}
+
+impl Worker {
+    /// A worker that runs tasks of these flows through this dispatcher.
+    pub fn new(
+        flows: Flows,
+        dispatcher: Dispatcher,
+        ports: Ports,
+        settings: WorkerSettings,
+    ) -> Self {
+        let (sender, finished) = mpsc::unbounded_channel();
+        Self {
+            flows,
+            dispatcher,
+            ports,
+            settings,
+            running: BTreeMap::new(),
+            sender,
+            finished,
+            unwritten: Vec::new(),
+            to_check: Vec::new(),
+            may_be_ready: true,
+        }
+    }
+
+    /// Runs tasks until it is stopped; then waits until running tasks have ended.
+    pub async fn run(mut self, stop: CancellationToken) {
+        let mut changes = self.flows.tasks().changes();
+        loop {
+            self.take_finished();
+            let is_stopping = stop.is_cancelled();
+            if is_stopping && self.running.is_empty() && self.unwritten.is_empty() {
+                return;
+            }
+            let free = match is_stopping {
+                true => 0,
+                false => self.settings.concurrency.saturating_sub(self.running.len()),
+            };
+            let may_claim = self.may_be_ready && free > 0;
+            if may_claim || !self.unwritten.is_empty() || !self.to_check.is_empty() {
+                if self.turn(free).await.is_err() {
+                    self.ports.clock.sleep(STORE_RETRY_MS).await;
+                }
+                continue;
+            }
+            self.wait(&mut changes, &stop).await;
+        }
+    }
+
+    /// Takes the attempts that have ended meanwhile.
+    fn take_finished(&mut self) {
+        while self.unwritten.len() < BATCH_LIMIT {
+            let Ok(finished) = self.finished.try_recv() else {
+                return;
+            };
+            self.ended(finished);
+        }
+    }
+
+    fn ended(&mut self, finished: Finished) {
+        if let Some(running) = self.running.remove(&finished.lease.key) {
+            self.flows.forget_running(running.id, running.lease);
+        }
+        self.unwritten.push(finished);
+    }
+
+    /// One transaction: ends attempts, claims tasks, and checks whether flows rest.
+    async fn turn(&mut self, free: usize) -> Result<(), StoreError> {
+        let limit = free.min(BATCH_LIMIT);
+        let finished = std::mem::take(&mut self.unwritten);
+        let to_check = std::mem::take(&mut self.to_check);
+        let lease_ms = self.settings.lease_ms;
+        let batch = Arc::new((finished, to_check));
+        let for_store = batch.clone();
+        let done = ports::write(self.flows.tasks(), move |rows| {
+            let batch = for_store.clone();
+            Box::pin(async move {
+                let (finished, to_check) = &*batch;
+                engine::rest(rows, to_check).await?;
+                let flows = engine::finish(rows, finished).await?;
+                let claimed = match limit {
+                    0 => Vec::new(),
+                    limit => engine::claim(rows, limit, lease_ms).await?,
+                };
+                Ok((flows, claimed))
+            })
+        });
+        let (flows, claimed) = match done.await {
+            Ok(done) => done,
+            Err(error) => {
+                let (finished, to_check) = Arc::unwrap_or_clone(batch);
+                self.unwritten.splice(..0, finished);
+                self.to_check = to_check;
+                tracing::warn!(%error, "tasks cannot be written; trying again");
+                return Err(error);
+            }
+        };
+        self.to_check = flows;
+        // Fewer than asked for means that there are no more.
+        self.may_be_ready = !self.to_check.is_empty() || (limit > 0 && claimed.len() == limit);
+        for task in claimed {
+            self.start(task);
+        }
+        Ok(())
+    }
+
+    fn start(&mut self, task: ClaimedTask) {
+        let (id, lease) = (task.row.id, task.lease);
+        let stop = CancellationToken::new();
+        let progress = Arc::new(TaskProgress::default());
+        self.flows.remember_running(id, lease, stop.clone());
+        let running = Running {
+            id,
+            lease,
+            stop: stop.clone(),
+            progress: progress.clone(),
+        };
+        self.running.insert(lease.key, running);
+        let (dispatcher, sender) = (self.dispatcher.clone(), self.sender.clone());
+        let ends = EndOnDrop::new(sender, lease);
+        self.ports.spawn.spawn(Box::pin(async move {
+            let ended = run_attempt(&dispatcher, task, stop, progress).await;
+            ends.end(ended);
+        }));
+    }
+
+    /// Waits until there is something to do.
+    async fn wait(&mut self, changes: &mut watch::Receiver<u64>, stop: &CancellationToken) {
+        let heartbeat_ms = self.settings.lease_ms / HEARTBEATS_PER_LEASE;
+        let idle_ms = match self.running.is_empty() {
+            true => self.settings.poll_ms,
+            false => self.settings.poll_ms.min(heartbeat_ms),
+        };
+        let idle_ms = idle_ms.min(self.next_due_ms().await);
+        let sleep = self.ports.clock.sleep(idle_ms);
+        let woken = tokio::select! {
+            Some(finished) = self.finished.recv() => Wake::Finished(finished),
+            Ok(()) = changes.changed() => Wake::Changed,
+            () = sleep => Wake::Heartbeat,
+            () = stop.cancelled(), if !stop.is_cancelled() => Wake::Stop,
+        };
+        match woken {
+            Wake::Finished(finished) => self.ended(finished),
+            Wake::Changed => self.may_be_ready = true,
+            Wake::Heartbeat => {
+                self.may_be_ready = true;
+                self.extend_leases().await;
+            }
+            Wake::Stop => {}
+        }
+    }
+}
+
+impl Worker {
+    /// The time until a waiting task can be claimed, if that is soon.
+    async fn next_due_ms(&self) -> u64 {
+        let due = ports::read(self.flows.tasks(), |rows| {
+            Box::pin(async move {
+                let (now, due) = (rows.now(), rows.next_due().await?);
+                Ok(due.map(|due| due.duration_since(now).as_millis()))
+            })
+        });
+        // A store that fails is asked again soon.
+        let due_ms = due.await.unwrap_or(None);
+        due_ms.map_or(u64::MAX, |ms| u64::try_from(ms.max(0)).unwrap_or(u64::MAX))
+    }
+
+    /// Extends the leases of running tasks, with their progress. Stops those that were lost.
+    async fn extend_leases(&mut self) {
+        if self.running.is_empty() {
+            return;
+        }
+        let extended = |running: &Running| Extended {
+            lease: running.lease,
+            progress: running.progress.share(),
+        };
+        let extended: Arc<[Extended]> = self.running.values().map(extended).collect();
+        let lease_ms = self.settings.lease_ms;
+        let lost = ports::write(self.flows.tasks(), move |rows| {
+            let extended = extended.clone();
+            Box::pin(async move { engine::extend(rows, &extended, lease_ms).await })
+        });
+        match lost.await {
+            Ok(lost) => {
+                for key in lost {
+                    if let Some(running) = self.running.get(&key) {
+                        running.stop.cancel();
+                    }
+                }
+            }
+            Err(error) => tracing::warn!(%error, "leases of tasks cannot be extended"),
+        }
+    }
+}
+
+/// Reports the end of an attempt, even if its future is dropped or panics: then the task stays held until its lease
+/// ends, and another attempt decides what became of it.
+struct EndOnDrop {
+    sender: mpsc::UnboundedSender<Finished>,
+    lease: Lease,
+    ended: Option<engine::Ended>,
+}
+
+impl EndOnDrop {
+    fn new(sender: mpsc::UnboundedSender<Finished>, lease: Lease) -> Self {
+        Self {
+            sender,
+            lease,
+            ended: None,
+        }
+    }
+
+    fn end(mut self, ended: engine::Ended) {
+        self.ended = Some(ended);
+    }
+}
+
+impl Drop for EndOnDrop {
+    fn drop(&mut self) {
+        let lease = self.lease;
+        let ended = self.ended.take().unwrap_or(engine::Ended::Lost);
+        // The worker may have ended.
+        let _ = self.sender.send(Finished { lease, ended });
+    }
+}

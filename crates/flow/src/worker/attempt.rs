@@ -1,0 +1,176 @@
+//! Runs one attempt of a task: resolves its inputs, calls its operation, and says how it ended.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use panpan_contract::operation::OperationName;
+use panpan_contract::retry::Attempt;
+use panpan_failure::{Effect, Failure, Redacted, codes};
+use panpan_runtime::ports::Scope;
+use panpan_runtime::{
+    CallRequest, CancellationToken, Dispatcher, IdempotencyKey, Identity, Progress, ReportProgress,
+    StateOwner, TaskState,
+};
+use serde_json::{Map, Value};
+
+use crate::authority::Authority;
+use crate::engine::{ClaimedTask, Ended};
+use crate::ports::Ending;
+use crate::references::resolve;
+use crate::plan::inputs::input_violations;
+use crate::task::{Definition, TaskId, result_object};
+
+/// The largest result of a task, in bytes.
+pub const RESULT_BYTES_LIMIT: usize = 4 * 1024 * 1024;
+
+/// The share of its work that a handler has reported as done.
+#[derive(Debug, Default)]
+pub(super) struct TaskProgress(AtomicU64);
+
+impl TaskProgress {
+    /// The share, if one was reported.
+    pub(super) fn share(&self) -> Option<f64> {
+        let share = f64::from_bits(self.0.load(Ordering::Relaxed));
+        (share > 0.0).then_some(share)
+    }
+}
+
+impl ReportProgress for TaskProgress {
+    fn report(&self, progress: Progress) {
+        let share = match progress.total {
+            Some(total) if total > 0.0 => progress.done / total,
+            // Without a total, only a share makes sense.
+            _ => progress.done,
+        };
+        if (0.0..=1.0).contains(&share) {
+            self.0.store(share.to_bits(), Ordering::Relaxed);
+        }
+    }
+
+    fn note(&self, message: String) {
+        drop(message);
+    }
+}
+
+/// Runs one attempt.
+pub(super) async fn run_attempt(
+    dispatcher: &Dispatcher,
+    task: ClaimedTask,
+    stop: CancellationToken,
+    progress: Arc<TaskProgress>,
+) -> Ended {
+    let definition = match Definition::from_text(&task.definition) {
+        Ok(definition) => definition,
+        Err(error) => return failed_before("", unreadable(&error)),
+    };
+    let Some(schemas) = &definition.schemas else {
+        // A task without an operation only groups others.
+        return completed(&Value::Object(Map::new()));
+    };
+    let method = schemas.method();
+    let inputs = match inputs(&task, &definition) {
+        Ok(inputs) => inputs,
+        Err(failure) => return failed_before(method, failure),
+    };
+    let authority = task.authority.as_deref().map(Authority::from_text);
+    let caller = authority.map(|it| Arc::new(Identity::from(it)));
+    let history = history(&task);
+    let state = TaskState {
+        history: history.clone(),
+        scope: scope(&task, method, caller.as_deref()),
+        policy: definition.retry,
+        abandoned: task.was_abandoned.then_some(task.row.run.recoveries),
+    };
+    let owner = task.row.owner.clone();
+    let request = CallRequest {
+        owner: owner.map_or(StateOwner::Anyone, StateOwner::Caller),
+        caller,
+        abort: Some(stop),
+        progress: Some(progress),
+        ..CallRequest::from_wire(method, Value::Object(inputs))
+    };
+    let attempt = dispatcher.dispatch_task(request, state).await;
+    if let Some(at) = attempt.retry_at {
+        let history: Vec<Attempt> = history.into_iter().chain(attempt.attempt).collect();
+        let history = serde_json::to_string(&history).unwrap_or_default().into();
+        return Ended::Retry { at, history };
+    }
+    match attempt.answer.into_value() {
+        Ok(output) => completed(&output),
+        Err(failure) => failed(method, &failure),
+    }
+}
+
+/// The inputs with the results that they refer to, checked against the schema of the task.
+fn inputs(task: &ClaimedTask, definition: &Definition) -> Result<Map<String, Value>, Failure> {
+    let mut results: BTreeMap<TaskId, Value> = BTreeMap::new();
+    for (id, result) in &task.results {
+        if let Some(result) = result {
+            let result = serde_json::from_str(result).map_err(|error| unreadable(&error))?;
+            results.insert(*id, result);
+        }
+    }
+    if task.results.is_empty() {
+        return Ok(definition.inputs.clone());
+    }
+    let inputs = resolve(&definition.inputs, |id| results.get(&id))?;
+    let violations = input_violations(definition, &inputs);
+    if violations.is_empty() {
+        return Ok(inputs);
+    }
+    let failure = Failure::new(codes::INVALID_INPUT_ERROR)
+        .with_message("the resolved inputs do not match the input_schema of the task");
+    Err(violations.into_iter().fold(failure, Failure::with_violation))
+}
+
+fn history(task: &ClaimedTask) -> Vec<Attempt> {
+    let history = task.history.as_deref().map(serde_json::from_str);
+    history.and_then(Result::ok).unwrap_or_default()
+}
+
+/// The scope of the key that the service gets: one for each generation of a task.
+fn scope(task: &ClaimedTask, method: &str, caller: Option<&Identity>) -> Option<Scope> {
+    let operation = OperationName::new(method.trim_start_matches('/')).ok()?;
+    let key = IdempotencyKey::new(&format!("task-{}", task.row.id)).ok()?;
+    let scope = Scope::of(caller.map(|it| it.id.as_str()), &operation, &key);
+    Some(scope.of_generation(task.row.run.generation))
+}
+
+fn completed(output: &Value) -> Ended {
+    let result = result_object(output).to_string();
+    if result.len() > RESULT_BYTES_LIMIT {
+        let failure = Failure::new(codes::ERR_OUTCOME_TOO_LARGE)
+            .with_message(format!(
+                "the task succeeded, but its result has {} bytes and at most {RESULT_BYTES_LIMIT} are kept",
+                result.len()
+            ))
+            .with_effect(Effect::Applied);
+        return failed("", &failure.redacted());
+    }
+    let result = result.into();
+    Ended::With(Ending::Completed { result })
+}
+
+fn failed_before(method: &str, failure: Failure) -> Ended {
+    failed(method, &failure.with_effect(Effect::None).redacted())
+}
+
+fn failed(method: &str, failure: &Redacted) -> Ended {
+    let (code, message) = (failure.code(), failure.message());
+    let error = match method {
+        "" => format!("{code}: {message}"),
+        method => format!("{method} failed with {code}: {message}"),
+    };
+    let failure = serde_json::to_string(failure).unwrap_or_default();
+    Ended::With(Ending::Failed {
+        error: error.into(),
+        failure: failure.into(),
+    })
+}
+
+fn unreadable(error: &serde_json::Error) -> Failure {
+    Failure::new(codes::INTERNAL)
+        .with_message("the stored task cannot be read")
+        .caused_by(error)
+}

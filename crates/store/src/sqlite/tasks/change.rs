@@ -1,0 +1,267 @@
+//! SQL statements that change tasks.
+
+use panpan_flow::ports::{
+    Announced, Edge, Ending, Key, NewRow, Redefined, Row, StoredOutcome,
+};
+use panpan_flow::{Announcement, Queued, State};
+use rusqlite::{Connection, params};
+
+use super::super::errors::QueryError;
+
+const RESERVE: &str = "UPDATE task_keys SET last = last + ?1 RETURNING last";
+
+const INSERT: &str = "
+    INSERT INTO tasks (key, id, flow, parent, owner, user_id, priority, turn, created_at,
+        has_references, state, generation, epoch, attempts, recoveries, is_held, is_released,
+        waiting, queued, due_at, progress, updated_at, started_at, completed_at)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19,
+        ?20, ?21, ?22, ?23, ?24)";
+
+const DEFINE: &str = "INSERT INTO task_definitions (task, text, authority) VALUES (?1, ?2, ?3)";
+
+const DEPEND: &str = "
+    INSERT INTO task_dependencies (task, depends_on, required) VALUES (?1, ?2, ?3)";
+
+const SAVE: &str = "
+    UPDATE tasks SET turn = ?2, state = ?3, generation = ?4, epoch = ?5, attempts = ?6,
+        recoveries = ?7, is_held = ?8, is_released = ?9, waiting = ?10, queued = ?11, due_at = ?12,
+        progress = ?13, updated_at = ?14, started_at = ?15, completed_at = ?16
+    WHERE key = ?1";
+
+const REDEFINE: &str = "UPDATE task_definitions SET text = ?2 WHERE task = ?1";
+
+const REORDER: &str = "
+    UPDATE tasks SET priority = ?2, user_id = ?3, has_references = ?4 WHERE key = ?1";
+
+const DELETES: [&str; 5] = [
+    "DELETE FROM tasks WHERE key = ?1",
+    "DELETE FROM task_definitions WHERE task = ?1",
+    "DELETE FROM task_dependencies WHERE task = ?1",
+    "DELETE FROM task_outcomes WHERE task = ?1",
+    "DELETE FROM task_histories WHERE task = ?1",
+];
+
+const DELETE_JOURNAL: &str = "DELETE FROM task_journal WHERE flow = ?1";
+
+const KEEP: &str = "
+    INSERT INTO task_outcomes (task, generation, at, attempts, state, error, text)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+
+const SET_HISTORY: &str = "
+    INSERT INTO task_histories (task, text) VALUES (?1, ?2)
+    ON CONFLICT (task) DO UPDATE SET text = excluded.text";
+
+const PROMOTE: &str = "
+    UPDATE tasks SET queued = 1, due_at = NULL WHERE key IN (
+        SELECT key FROM tasks WHERE queued = 2 AND due_at <= ?1 ORDER BY due_at LIMIT ?2)";
+
+const ANNOUNCE: &str = "
+    INSERT INTO task_journal (flow, task, at, what, state, progress)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+
+/// New keys.
+pub(super) fn reserve(connection: &Connection, count: usize) -> Result<Vec<Key>, QueryError> {
+    let count = i64::try_from(count).unwrap_or(i64::MAX);
+    let mut statement = connection.prepare_cached(RESERVE)?;
+    let last: i64 = statement.query_row([count], |row| row.get(0))?;
+    Ok((last - count + 1..=last).map(Key).collect())
+}
+
+/// Adds tasks with their definitions and dependencies.
+pub(super) fn insert(connection: &Connection, tasks: &[NewRow]) -> Result<(), QueryError> {
+    let mut insert = connection.prepare_cached(INSERT)?;
+    let mut define = connection.prepare_cached(DEFINE)?;
+    let mut depend = connection.prepare_cached(DEPEND)?;
+    for task in tasks {
+        let (row, run) = (&task.row, &task.row.run);
+        let (queued, due_at) = queued(run.queued);
+        insert.execute(params![
+            row.key.0,
+            row.id.uuid().into_bytes(),
+            row.flow.0,
+            row.parent.map(|it| it.0),
+            row.owner.as_deref(),
+            task.user_id,
+            row.priority.number(),
+            row.turn,
+            row.created_at.as_millisecond(),
+            row.has_references,
+            state_number(run.state),
+            run.generation,
+            run.epoch.cast_signed(),
+            run.attempts,
+            run.recoveries,
+            run.is_held,
+            run.is_released,
+            run.waiting,
+            queued,
+            due_at,
+            run.progress,
+            run.updated_at.as_millisecond(),
+            run.started_at.map(|it| it.as_millisecond()),
+            run.completed_at.map(|it| it.as_millisecond()),
+        ])?;
+        define.execute(params![row.key.0, task.definition, task.authority])?;
+        for edge in &task.dependencies {
+            depend.execute(params![edge.task.0, edge.on.0, edge.required])?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes the turns and runs of tasks.
+pub(super) fn save(connection: &Connection, rows: &[Row]) -> Result<(), QueryError> {
+    let mut save = connection.prepare_cached(SAVE)?;
+    for row in rows {
+        let run = &row.run;
+        let (queued, due_at) = queued(run.queued);
+        save.execute(params![
+            row.key.0,
+            row.turn,
+            state_number(run.state),
+            run.generation,
+            run.epoch.cast_signed(),
+            run.attempts,
+            run.recoveries,
+            run.is_held,
+            run.is_released,
+            run.waiting,
+            queued,
+            due_at,
+            run.progress,
+            run.updated_at.as_millisecond(),
+            run.started_at.map(|it| it.as_millisecond()),
+            run.completed_at.map(|it| it.as_millisecond()),
+        ])?;
+    }
+    Ok(())
+}
+
+/// Replaces a definition.
+pub(super) fn redefine(
+    connection: &Connection,
+    key: Key,
+    redefined: &Redefined,
+) -> Result<(), QueryError> {
+    let mut statement = connection.prepare_cached(REDEFINE)?;
+    statement.execute(params![key.0, redefined.definition])?;
+    connection.prepare_cached(REORDER)?.execute(params![
+        key.0,
+        redefined.priority.number(),
+        redefined.user_id,
+        redefined.has_references,
+    ])?;
+    Ok(())
+}
+
+/// Deletes tasks. With its root, the journal of a flow is deleted.
+pub(super) fn delete(connection: &Connection, keys: &[Key]) -> Result<(), QueryError> {
+    for sql in DELETES.into_iter().chain([DELETE_JOURNAL]) {
+        let mut statement = connection.prepare_cached(sql)?;
+        for key in keys {
+            statement.execute([key.0])?;
+        }
+    }
+    Ok(())
+}
+
+/// Replaces the dependencies of a task.
+pub(super) fn replace_dependencies(
+    connection: &Connection,
+    task: Key,
+    edges: &[Edge],
+) -> Result<(), QueryError> {
+    let delete = "DELETE FROM task_dependencies WHERE task = ?1";
+    connection.prepare_cached(delete)?.execute([task.0])?;
+    let mut depend = connection.prepare_cached(DEPEND)?;
+    for edge in edges {
+        depend.execute(params![edge.task.0, edge.on.0, edge.required])?;
+    }
+    Ok(())
+}
+
+/// Keeps outcomes.
+pub(super) fn keep(connection: &Connection, outcomes: &[StoredOutcome]) -> Result<(), QueryError> {
+    let mut keep = connection.prepare_cached(KEEP)?;
+    for outcome in outcomes {
+        let (error, text) = match &outcome.ending {
+            Ending::Completed { result } => (None, Some(result)),
+            Ending::Failed { error, failure } => (Some(error), Some(failure)),
+            Ending::Cancelled { error } => (Some(error), None),
+        };
+        keep.execute(params![
+            outcome.key.0,
+            outcome.generation,
+            outcome.at.as_millisecond(),
+            outcome.attempts,
+            state_number(outcome.ending.state()),
+            error,
+            text,
+        ])?;
+    }
+    Ok(())
+}
+
+/// Replaces or deletes the history of a task.
+pub(super) fn set_history(
+    connection: &Connection,
+    key: Key,
+    history: Option<&str>,
+) -> Result<(), QueryError> {
+    match history {
+        Some(text) => {
+            let mut statement = connection.prepare_cached(SET_HISTORY)?;
+            statement.execute(params![key.0, text])?;
+        }
+        None => {
+            let delete = "DELETE FROM task_histories WHERE task = ?1";
+            connection.prepare_cached(delete)?.execute([key.0])?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes tasks ready whose time has come.
+pub(super) fn promote(connection: &Connection, limit: usize, now_ms: i64) -> Result<(), QueryError> {
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    connection.prepare_cached(PROMOTE)?.execute([now_ms, limit])?;
+    Ok(())
+}
+
+/// Appends entries to journals.
+pub(super) fn announce(connection: &Connection, announced: &[Announced]) -> Result<(), QueryError> {
+    let mut statement = connection.prepare_cached(ANNOUNCE)?;
+    for entry in announced {
+        statement.execute(params![
+            entry.flow.0,
+            entry.task.map(|id| id.uuid().into_bytes()),
+            entry.at.as_millisecond(),
+            announcement_number(entry.what),
+            state_number(entry.state),
+            entry.progress,
+        ])?;
+    }
+    Ok(())
+}
+
+fn queued(queued: Queued) -> (i64, Option<i64>) {
+    match queued {
+        Queued::No => (0, None),
+        Queued::Ready => (1, None),
+        Queued::At(at) => (2, Some(at.as_millisecond())),
+    }
+}
+
+/// The number of a state in the file: its index in [`State::ALL`].
+pub(super) fn state_number(state: State) -> i64 {
+    index(&State::ALL, state)
+}
+
+fn announcement_number(what: Announcement) -> i64 {
+    index(&Announcement::ALL, what)
+}
+
+fn index<T: PartialEq>(all: &[T], one: T) -> i64 {
+    let index = all.iter().position(|it| *it == one);
+    index.and_then(|it| i64::try_from(it).ok()).unwrap_or_default()
+}

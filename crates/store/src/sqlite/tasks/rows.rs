@@ -1,0 +1,201 @@
+//! The rows of tasks on one connection. Remembers the error of SQLite, which the port expresses only in part.
+
+use std::future::ready;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use panpan_flow::TaskId;
+use panpan_flow::ports::{
+    Announced, Edge, Filter, Key, NewRow, Page, Redefined, Row, Rows, StoredDefinition,
+    StoredOutcome,
+};
+use panpan_runtime::BoxFuture;
+use panpan_runtime::ports::StoreError;
+use rusqlite::Connection;
+
+use super::super::errors::QueryError;
+use super::{change, select};
+use crate::time::timestamp;
+
+/// The rows of tasks within a transaction. The exclusive reference makes it a type that can move between threads.
+pub(super) struct SqliteRows<'a> {
+    connection: &'a mut Connection,
+    now_ms: i64,
+    error: Option<QueryError>,
+}
+
+impl<'a> SqliteRows<'a> {
+    pub(super) fn new(connection: &'a mut Connection, now_ms: i64) -> Self {
+        Self {
+            connection,
+            now_ms,
+            error: None,
+        }
+    }
+
+    /// The last error of SQLite, if there was one.
+    pub(super) fn into_error(self) -> Option<QueryError> {
+        self.error
+    }
+
+    /// A future that is ready with the result.
+    fn run<'b, T: Send + 'b>(
+        &mut self,
+        work: impl FnOnce(&Connection, i64) -> Result<T, QueryError>,
+    ) -> BoxFuture<'b, Result<T, StoreError>> {
+        let result = work(self.connection, self.now_ms).map_err(|error| {
+            let port_error = StoreError::from(&error);
+            self.error = Some(error);
+            port_error
+        });
+        Box::pin(ready(result))
+    }
+}
+
+impl Rows for SqliteRows<'_> {
+    fn now(&self) -> Timestamp {
+        timestamp(self.now_ms)
+    }
+
+    fn reserve(&mut self, count: usize) -> BoxFuture<'_, Result<Vec<Key>, StoreError>> {
+        self.run(|connection, _| change::reserve(connection, count))
+    }
+
+    fn insert<'a>(&'a mut self, tasks: &'a [NewRow]) -> BoxFuture<'a, Result<(), StoreError>> {
+        self.run(|connection, _| change::insert(connection, tasks))
+    }
+
+    fn find<'a>(&'a mut self, ids: &'a [TaskId]) -> BoxFuture<'a, Result<Vec<Row>, StoreError>> {
+        self.run(|connection, _| select::by_id(connection, ids))
+    }
+
+    fn load<'a>(&'a mut self, keys: &'a [Key]) -> BoxFuture<'a, Result<Vec<Row>, StoreError>> {
+        self.run(|connection, _| select::by_key(connection, keys))
+    }
+
+    fn list<'a>(
+        &'a mut self,
+        filter: &'a Filter,
+        page: Page,
+    ) -> BoxFuture<'a, Result<Vec<Row>, StoreError>> {
+        self.run(|connection, _| select::list(connection, filter, page))
+    }
+
+    fn count<'a>(&'a mut self, filter: &'a Filter) -> BoxFuture<'a, Result<[u64; 5], StoreError>> {
+        self.run(|connection, _| select::count(connection, filter))
+    }
+
+    fn save<'a>(&'a mut self, rows: &'a [Row]) -> BoxFuture<'a, Result<(), StoreError>> {
+        self.run(|connection, _| change::save(connection, rows))
+    }
+
+    fn definitions<'a>(
+        &'a mut self,
+        keys: &'a [Key],
+    ) -> BoxFuture<'a, Result<Vec<StoredDefinition>, StoreError>> {
+        self.run(|connection, _| select::definitions(connection, keys))
+    }
+
+    fn redefine<'a>(
+        &'a mut self,
+        key: Key,
+        redefined: &'a Redefined,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        self.run(|connection, _| change::redefine(connection, key, redefined))
+    }
+
+    fn delete<'a>(&'a mut self, keys: &'a [Key]) -> BoxFuture<'a, Result<(), StoreError>> {
+        self.run(|connection, _| change::delete(connection, keys))
+    }
+
+    fn dependencies<'a>(
+        &'a mut self,
+        keys: &'a [Key],
+    ) -> BoxFuture<'a, Result<Vec<Edge>, StoreError>> {
+        self.run(|connection, _| select::edges(connection, select::DEPENDENCIES, keys))
+    }
+
+    fn dependents<'a>(
+        &'a mut self,
+        keys: &'a [Key],
+    ) -> BoxFuture<'a, Result<Vec<Edge>, StoreError>> {
+        self.run(|connection, _| select::edges(connection, select::DEPENDENTS, keys))
+    }
+
+    fn replace_dependencies<'a>(
+        &'a mut self,
+        task: Key,
+        edges: &'a [Edge],
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        self.run(|connection, _| change::replace_dependencies(connection, task, edges))
+    }
+
+    fn outcomes<'a>(
+        &'a mut self,
+        keys: &'a [Key],
+    ) -> BoxFuture<'a, Result<Vec<StoredOutcome>, StoreError>> {
+        self.run(|connection, _| select::outcomes(connection, keys))
+    }
+
+    fn generations(&mut self, key: Key) -> BoxFuture<'_, Result<Vec<StoredOutcome>, StoreError>> {
+        self.run(|connection, _| select::generations(connection, key))
+    }
+
+    fn keep<'a>(
+        &'a mut self,
+        outcomes: &'a [StoredOutcome],
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        self.run(|connection, _| change::keep(connection, outcomes))
+    }
+
+    fn histories<'a>(
+        &'a mut self,
+        keys: &'a [Key],
+    ) -> BoxFuture<'a, Result<Vec<(Key, Arc<str>)>, StoreError>> {
+        self.run(|connection, _| select::histories(connection, keys))
+    }
+
+    fn set_history<'a>(
+        &'a mut self,
+        key: Key,
+        history: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        self.run(|connection, _| change::set_history(connection, key, history))
+    }
+
+    fn promote(&mut self, limit: usize) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.run(|connection, now_ms| change::promote(connection, limit, now_ms))
+    }
+
+    fn ready(&mut self, limit: usize) -> BoxFuture<'_, Result<Vec<Row>, StoreError>> {
+        self.run(|connection, _| select::ready(connection, limit))
+    }
+
+    fn next_due(&mut self) -> BoxFuture<'_, Result<Option<Timestamp>, StoreError>> {
+        self.run(|connection, _| select::next_due(connection))
+    }
+
+    fn turns(&mut self) -> BoxFuture<'_, Result<[i64; 4], StoreError>> {
+        self.run(|connection, _| select::turns(connection))
+    }
+
+    fn is_active(&mut self, flow: Key) -> BoxFuture<'_, Result<bool, StoreError>> {
+        self.run(|connection, _| select::is_active(connection, flow))
+    }
+
+    fn announce<'a>(
+        &'a mut self,
+        announced: &'a [Announced],
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        self.run(|connection, _| change::announce(connection, announced))
+    }
+
+    fn announcements(
+        &mut self,
+        flow: Key,
+        after: u64,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<(u64, Announced)>, StoreError>> {
+        self.run(|connection, _| select::announcements(connection, flow, after, limit))
+    }
+}

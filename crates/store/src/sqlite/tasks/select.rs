@@ -1,0 +1,354 @@
+//! SQL statements that read tasks.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use panpan_flow::ports::{
+    Announced, Edge, Ending, Filter, Key, Page, Row, StoredDefinition, StoredOutcome,
+};
+use panpan_flow::{Announcement, Priority, Queued, Run, State, TaskId};
+use rusqlite::types::Value;
+use rusqlite::{Connection, Params, params_from_iter};
+
+use super::super::errors::QueryError;
+use super::change::state_number;
+use crate::time::timestamp;
+
+/// The columns that `row` reads.
+macro_rules! tasks {
+    ($rest:literal) => {
+        concat!(
+            "SELECT key, id, flow, parent, owner, priority, turn, created_at, has_references, state, generation, \
+             epoch, attempts, recoveries, is_held, is_released, waiting, queued, due_at, progress, updated_at, \
+             started_at, completed_at FROM tasks ",
+            $rest
+        )
+    };
+}
+
+const BY_ID: &str = tasks!("WHERE id = ?1");
+const BY_KEY: &str = tasks!("WHERE key = ?1");
+const READY: &str = tasks!("WHERE queued = 1 ORDER BY priority, turn, key LIMIT ?1");
+const LIST: &str = tasks!("");
+
+const DEFINITION: &str = "SELECT task, text, authority FROM task_definitions WHERE task = ?1";
+
+/// The edges from a task to its dependencies.
+pub(super) const DEPENDENCIES: &str = "
+    SELECT task, depends_on, required FROM task_dependencies WHERE task = ?1 ORDER BY row";
+
+/// The edges from dependents to a task.
+pub(super) const DEPENDENTS: &str = "
+    SELECT task, depends_on, required FROM task_dependencies WHERE depends_on = ?1";
+
+const OUTCOME: &str = "
+    SELECT o.task, o.generation, o.at, o.attempts, o.state, o.error, o.text
+    FROM task_outcomes o JOIN tasks t ON t.key = o.task AND t.generation = o.generation
+    WHERE o.task = ?1";
+
+const GENERATIONS: &str = "
+    SELECT task, generation, at, attempts, state, error, text
+    FROM task_outcomes WHERE task = ?1 ORDER BY generation";
+
+const HISTORY: &str = "SELECT task, text FROM task_histories WHERE task = ?1";
+
+const NEXT_DUE: &str = "SELECT min(due_at) FROM tasks WHERE queued = 2";
+
+const TURN: &str = "
+    SELECT turn FROM tasks WHERE queued = 1 AND priority = ?1 ORDER BY turn LIMIT 1";
+
+const IS_ACTIVE: &str = "SELECT EXISTS (SELECT 1 FROM tasks WHERE flow = ?1 AND queued > 0)";
+
+const ANNOUNCEMENTS: &str = "
+    SELECT number, flow, task, at, what, state, progress FROM task_journal
+    WHERE flow = ?1 AND number > ?2 ORDER BY number LIMIT ?3";
+
+/// The tasks with these ids.
+pub(super) fn by_id(connection: &Connection, ids: &[TaskId]) -> Result<Vec<Row>, QueryError> {
+    each(connection, BY_ID, ids.iter().map(|id| [id.uuid().into_bytes()]), row)
+}
+
+/// The tasks with these keys.
+pub(super) fn by_key(connection: &Connection, keys: &[Key]) -> Result<Vec<Row>, QueryError> {
+    of_each_key(connection, BY_KEY, keys, row)
+}
+
+/// Tasks that meet a condition.
+pub(super) fn list(
+    connection: &Connection,
+    filter: &Filter,
+    page: Page,
+) -> Result<Vec<Row>, QueryError> {
+    let (condition, mut values) = condition(filter);
+    let number = |it: u64| Value::from(i64::try_from(it).unwrap_or(i64::MAX));
+    values.extend([number(page.limit), number(page.offset)]);
+    let sql = format!("{LIST} {condition} ORDER BY key LIMIT ? OFFSET ?");
+    all(connection, &sql, params_from_iter(values), row)
+}
+
+/// How many tasks meet a condition, by state.
+pub(super) fn count(connection: &Connection, filter: &Filter) -> Result<[u64; 5], QueryError> {
+    let (condition, values) = condition(filter);
+    let sql = format!("SELECT state, count(*) FROM tasks {condition} GROUP BY state");
+    let pair = |row: &rusqlite::Row<'_>| Ok((state(row.get(0)?)?, row.get::<_, i64>(1)?));
+    let mut counts = [0; 5];
+    for (state, count) in all(connection, &sql, params_from_iter(values), pair)? {
+        counts[usize::try_from(state_number(state)).unwrap_or_default()] = count.cast_unsigned();
+    }
+    Ok(counts)
+}
+
+fn condition(filter: &Filter) -> (String, Vec<Value>) {
+    let Filter {
+        owner,
+        state,
+        user_id,
+        flow,
+        parent,
+        roots,
+    } = filter;
+    let (mut parts, mut values) = (Vec::new(), Vec::new());
+    let mut part = |sql, value| {
+        parts.push(sql);
+        values.push(value);
+    };
+    if let Some(owner) = owner {
+        part("owner IS ?", owner.as_deref().map(str::to_owned).into());
+    }
+    if let Some(state) = state {
+        part("state = ?", state_number(*state).into());
+    }
+    if let Some(user_id) = user_id {
+        part("user_id = ?", user_id.clone().into());
+    }
+    if let Some(flow) = flow {
+        part("flow = ?", flow.0.into());
+    }
+    if let Some(parent) = parent {
+        part("parent = ?", parent.0.into());
+    }
+    if *roots {
+        parts.push("flow = key");
+    }
+    match parts.is_empty() {
+        true => (String::new(), values),
+        false => (format!("WHERE {}", parts.join(" AND ")), values),
+    }
+}
+
+/// The definitions of tasks.
+pub(super) fn definitions(
+    connection: &Connection,
+    keys: &[Key],
+) -> Result<Vec<StoredDefinition>, QueryError> {
+    of_each_key(connection, DEFINITION, keys, |row| {
+        let (key, text) = text_of_task(row)?;
+        let authority = row.get(2)?;
+        Ok(StoredDefinition {
+            key,
+            text,
+            authority,
+        })
+    })
+}
+
+/// The edges of tasks in one direction.
+pub(super) fn edges(
+    connection: &Connection,
+    sql: &str,
+    keys: &[Key],
+) -> Result<Vec<Edge>, QueryError> {
+    of_each_key(connection, sql, keys, |row| {
+        Ok(Edge {
+            task: Key(row.get(0)?),
+            on: Key(row.get(1)?),
+            required: row.get(2)?,
+        })
+    })
+}
+
+/// The current outcomes of tasks.
+pub(super) fn outcomes(
+    connection: &Connection,
+    keys: &[Key],
+) -> Result<Vec<StoredOutcome>, QueryError> {
+    of_each_key(connection, OUTCOME, keys, outcome)
+}
+
+/// All outcomes of a task.
+pub(super) fn generations(
+    connection: &Connection,
+    key: Key,
+) -> Result<Vec<StoredOutcome>, QueryError> {
+    of_each_key(connection, GENERATIONS, &[key], outcome)
+}
+
+/// The histories of tasks.
+pub(super) fn histories(
+    connection: &Connection,
+    keys: &[Key],
+) -> Result<Vec<(Key, Arc<str>)>, QueryError> {
+    of_each_key(connection, HISTORY, keys, text_of_task)
+}
+
+/// The first ready tasks.
+pub(super) fn ready(connection: &Connection, limit: usize) -> Result<Vec<Row>, QueryError> {
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    all(connection, READY, [limit], row)
+}
+
+/// When the next waiting task can be claimed.
+pub(super) fn next_due(connection: &Connection) -> Result<Option<Timestamp>, QueryError> {
+    let mut statement = connection.prepare_cached(NEXT_DUE)?;
+    let due: Option<i64> = statement.query_row([], |row| row.get(0))?;
+    Ok(due.map(timestamp))
+}
+
+/// The smallest turn of ready tasks, by priority.
+pub(super) fn turns(connection: &Connection) -> Result<[i64; 4], QueryError> {
+    let mut turns = [0; 4];
+    for (priority, turn) in (0_i64..).zip(&mut turns) {
+        let found = all(connection, TURN, [priority], |row| Ok(row.get(0)?))?;
+        *turn = found.first().copied().unwrap_or_default();
+    }
+    Ok(turns)
+}
+
+/// Whether a task of the flow is queued.
+pub(super) fn is_active(connection: &Connection, flow: Key) -> Result<bool, QueryError> {
+    let mut statement = connection.prepare_cached(IS_ACTIVE)?;
+    Ok(statement.query_row([flow.0], |row| row.get(0))?)
+}
+
+/// Entries of a journal.
+pub(super) fn announcements(
+    connection: &Connection,
+    flow: Key,
+    after: u64,
+    limit: usize,
+) -> Result<Vec<(u64, Announced)>, QueryError> {
+    let after = i64::try_from(after).unwrap_or(i64::MAX);
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    all(connection, ANNOUNCEMENTS, [flow.0, after, limit], |row| {
+        let number: i64 = row.get(0)?;
+        let task: Option<[u8; 16]> = row.get(2)?;
+        let what: u8 = row.get(4)?;
+        let what = Announcement::ALL.get(usize::from(what)).copied();
+        let announced = Announced {
+            flow: Key(row.get(1)?),
+            task: task.map(task_id).transpose()?,
+            at: timestamp(row.get(3)?),
+            what: what.ok_or(QueryError::Unreadable)?,
+            state: state(row.get(5)?)?,
+            progress: row.get(6)?,
+        };
+        Ok((number.cast_unsigned(), announced))
+    })
+}
+
+/// Runs a query with each of these parameters.
+fn each<T, P: Params>(
+    connection: &Connection,
+    sql: &str,
+    parameters: impl Iterator<Item = P>,
+    read: impl Fn(&rusqlite::Row<'_>) -> Result<T, QueryError>,
+) -> Result<Vec<T>, QueryError> {
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut found = Vec::new();
+    for parameters in parameters {
+        let mut rows = statement.query(parameters)?;
+        while let Some(row) = rows.next()? {
+            found.push(read(row)?);
+        }
+    }
+    Ok(found)
+}
+
+fn of_each_key<T>(
+    connection: &Connection,
+    sql: &str,
+    keys: &[Key],
+    read: impl Fn(&rusqlite::Row<'_>) -> Result<T, QueryError>,
+) -> Result<Vec<T>, QueryError> {
+    each(connection, sql, keys.iter().map(|key| [key.0]), read)
+}
+
+fn all<T>(
+    connection: &Connection,
+    sql: &str,
+    parameters: impl Params,
+    read: impl Fn(&rusqlite::Row<'_>) -> Result<T, QueryError>,
+) -> Result<Vec<T>, QueryError> {
+    each(connection, sql, std::iter::once(parameters), read)
+}
+
+fn text_of_task(row: &rusqlite::Row<'_>) -> Result<(Key, Arc<str>), QueryError> {
+    Ok((Key(row.get(0)?), row.get(1)?))
+}
+
+fn row(row: &rusqlite::Row<'_>) -> Result<Row, QueryError> {
+    let time = |column| Ok::<_, rusqlite::Error>(timestamp(row.get(column)?));
+    let optional_time = |column| {
+        let time: Option<i64> = row.get(column)?;
+        Ok::<_, rusqlite::Error>(time.map(timestamp))
+    };
+    let queued = match (row.get::<_, i64>(17)?, optional_time(18)?) {
+        (0, _) => Queued::No,
+        (1, _) => Queued::Ready,
+        (2, Some(at)) => Queued::At(at),
+        _ => return Err(QueryError::Unreadable),
+    };
+    let priority: u8 = row.get(5)?;
+    Ok(Row {
+        key: Key(row.get(0)?),
+        id: task_id(row.get(1)?)?,
+        flow: Key(row.get(2)?),
+        parent: row.get::<_, Option<i64>>(3)?.map(Key),
+        owner: row.get(4)?,
+        priority: Priority::try_from(priority).map_err(|_| QueryError::Unreadable)?,
+        turn: row.get(6)?,
+        created_at: time(7)?,
+        has_references: row.get(8)?,
+        run: Run {
+            state: state(row.get(9)?)?,
+            generation: row.get(10)?,
+            epoch: row.get::<_, i64>(11)?.cast_unsigned(),
+            attempts: row.get(12)?,
+            recoveries: row.get(13)?,
+            is_held: row.get(14)?,
+            is_released: row.get(15)?,
+            waiting: row.get(16)?,
+            queued,
+            progress: row.get(19)?,
+            updated_at: time(20)?,
+            started_at: optional_time(21)?,
+            completed_at: optional_time(22)?,
+        },
+    })
+}
+
+fn outcome(row: &rusqlite::Row<'_>) -> Result<StoredOutcome, QueryError> {
+    let (error, text): (Option<Arc<str>>, Option<Arc<str>>) = (row.get(5)?, row.get(6)?);
+    let ending = match (state(row.get(4)?)?, error, text) {
+        (State::Completed, _, Some(result)) => Ending::Completed { result },
+        (State::Failed, Some(error), Some(failure)) => Ending::Failed { error, failure },
+        (State::Cancelled, Some(error), _) => Ending::Cancelled { error },
+        _ => return Err(QueryError::Unreadable),
+    };
+    Ok(StoredOutcome {
+        key: Key(row.get(0)?),
+        generation: row.get(1)?,
+        at: timestamp(row.get(2)?),
+        attempts: row.get(3)?,
+        ending,
+    })
+}
+
+fn state(number: u8) -> Result<State, QueryError> {
+    State::ALL.get(usize::from(number)).copied().ok_or(QueryError::Unreadable)
+}
+
+fn task_id(bytes: [u8; 16]) -> Result<TaskId, QueryError> {
+    let id = uuid::Uuid::from_bytes(bytes);
+    TaskId::try_from(id).map_err(|_| QueryError::Unreadable)
+}

@@ -1,0 +1,13 @@
+//! Flows from the caller's side: tasks are created, executed and read through the operations, and run by a worker.
+//!
+//! A case is written once in `cases` and runs on every store listed in `shared`. Time stands still unless a case
+//! advances it.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
+
+mod cases;
+#[path = "../shared/mod.rs"]
+mod shared;
+mod support;
+
+shared::on_every_store!();

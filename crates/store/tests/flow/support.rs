@@ -1,0 +1,248 @@
+//! Flows over a store with a manual clock, a worker, and helpers for calls.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use panpan_contract::operation::{OperationSpec, OperationType};
+use panpan_failure::{Failure, Redacted, codes};
+use panpan_flow::{Flows, Worker, WorkerSettings, operations};
+use panpan_runtime::testing::TestPorts;
+use panpan_runtime::{
+    CallRequest, CancellationToken, Context, Dispatcher, Identity, Ports, Registration, Registry,
+};
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+
+use crate::shared::{Folder, ManualClock, Open, Store};
+
+/// The lease of tasks in these tests.
+pub(crate) const LEASE_MS: u64 = 3000;
+
+/// A store with flows, the operations that their tasks call, and a dispatcher.
+#[derive(Clone, Debug)]
+pub(crate) struct Fixture {
+    pub(crate) dispatcher: Dispatcher,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) clock: Arc<ManualClock>,
+    pub(crate) world: Arc<Observed>,
+    flows: Flows,
+    ports: Ports,
+    _folder: Arc<Folder>,
+}
+
+/// What the handlers did, and what they wait for.
+#[derive(Debug, Default)]
+pub(crate) struct Observed {
+    /// The names that `test/run` was called with, in order.
+    pub(crate) runs: Mutex<Vec<String>>,
+    /// Lets the handlers of `test/hold` go on.
+    pub(crate) go: Notify,
+}
+
+impl Observed {
+    pub(crate) fn runs(&self) -> Vec<String> {
+        self.runs.lock().unwrap().clone()
+    }
+}
+
+impl Fixture {
+    pub(crate) fn new(open: Open) -> Self {
+        let (clock, folder) = (ManualClock::new(), Arc::new(Folder::new()));
+        let store = open(&folder.path("store.db"), clock.clone());
+        let TestPorts { ports, .. } = TestPorts::around(store.clone(), clock.clone());
+        let flows = Flows::new(store.clone(), ports.ids.clone());
+        let world = Arc::new(Observed::default());
+        let all = operations(&flows).into_iter().chain(handlers(&world));
+        let builder = all.fold(Registry::builder(), |builder, it| builder.add(it));
+        let dispatcher = Dispatcher::new(builder.build().unwrap(), ports.clone());
+        Self {
+            dispatcher,
+            store,
+            clock,
+            world,
+            flows,
+            ports,
+            _folder: folder,
+        }
+    }
+
+    /// Starts a worker that ends when the returned guard is dropped.
+    pub(crate) fn worker(&self) -> StopOnDrop {
+        self.worker_with(16)
+    }
+
+    pub(crate) fn worker_with(&self, concurrency: usize) -> StopOnDrop {
+        let settings = WorkerSettings {
+            concurrency,
+            lease_ms: LEASE_MS,
+            poll_ms: 1000,
+        };
+        let (flows, dispatcher) = (self.flows.clone(), self.dispatcher.clone());
+        let worker = Worker::new(flows, dispatcher, self.ports.clone(), settings);
+        let stop = CancellationToken::new();
+        let running = tokio::spawn(worker.run(stop.clone()));
+        StopOnDrop(stop, running)
+    }
+
+    /// Calls an operation as a caller without a token.
+    pub(crate) async fn call(&self, operation: &str, input: Value) -> Result<Value, Redacted> {
+        let request = CallRequest::from_wire(operation, input);
+        self.dispatcher.dispatch(request).await.into_value()
+    }
+
+    pub(crate) async fn call_as(
+        &self,
+        caller: Identity,
+        operation: &str,
+        input: Value,
+    ) -> Result<Value, Redacted> {
+        let request = CallRequest {
+            caller: Some(Arc::new(caller)),
+            ..CallRequest::from_wire(operation, input)
+        };
+        self.dispatcher.dispatch(request).await.into_value()
+    }
+
+    pub(crate) async fn ok(&self, operation: &str, input: Value) -> Value {
+        self.call(operation, input).await.unwrap()
+    }
+
+    /// The code of a refused call.
+    pub(crate) async fn code(&self, operation: &str, input: Value) -> String {
+        let failure = self.call(operation, input).await.unwrap_err();
+        failure.code().as_str().to_owned()
+    }
+
+    /// Creates and executes tasks; returns the root.
+    pub(crate) async fn execute(&self, tasks: Value) -> String {
+        let started = self.ok("tasks/execute", json!({"tasks": tasks})).await;
+        assert_eq!(started["status"], "started");
+        started["root_task_id"].as_str().unwrap().to_owned()
+    }
+
+    pub(crate) async fn task(&self, id: &str) -> Value {
+        self.ok("tasks/get", json!({"task_id": id})).await
+    }
+
+    pub(crate) async fn status(&self, id: &str) -> String {
+        self.task(id).await["status"].as_str().unwrap().to_owned()
+    }
+
+    /// Waits until a task has this status.
+    pub(crate) async fn wait_for(&self, id: &str, status: &str) -> Value {
+        for _ in 0..5000 {
+            let task = self.task(id).await;
+            if task["status"] == status {
+                return task;
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        panic!("{id} is not {status}: {}", self.task(id).await);
+    }
+
+    /// Waits until no task of the flow can run without another command.
+    pub(crate) async fn wait_for_rest(&self, root: &str) {
+        let input = json!({"task_id": root});
+        let request = CallRequest::from_wire("tasks/events", input);
+        let mut events = self.dispatcher.subscribe(request).unwrap();
+        while let Some(event) = events.next().await {
+            if event.unwrap()["data"]["final"] == true {
+                return;
+            }
+        }
+    }
+}
+
+/// Stops a worker.
+#[derive(Debug)]
+pub(crate) struct StopOnDrop(CancellationToken, tokio::task::JoinHandle<()>);
+
+impl StopOnDrop {
+    /// Ends the worker as a crash does: running handlers and their leases stay as they are.
+    pub(crate) fn crash(self) {
+        self.1.abort();
+    }
+}
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+/// A task id from a number.
+pub(crate) fn id(number: u64) -> String {
+    format!("00000000-0000-4000-8000-{number:012}")
+}
+
+/// A task that calls `test/run` with its name.
+pub(crate) fn task(number: u64, name: &str) -> Value {
+    calling(number, name, "test/run")
+}
+
+pub(crate) fn calling(number: u64, name: &str, method: &str) -> Value {
+    json!({
+        "id": id(number),
+        "name": name,
+        "schemas": {"method": method},
+        "inputs": {"name": name},
+    })
+}
+
+/// The same task below the first one, with these dependencies.
+pub(crate) fn below(mut task: Value, dependencies: &[(u64, bool)]) -> Value {
+    task["parent_id"] = json!(id(1));
+    let dependency = |(on, required): &(u64, bool)| json!({"id": id(*on), "required": required});
+    task["dependencies"] = dependencies.iter().map(dependency).collect();
+    task
+}
+
+fn handlers(world: &Arc<Observed>) -> Vec<Registration> {
+    let spec = |name: &str, op_type| OperationSpec::new(name.parse().unwrap(), op_type);
+    let (run, hold, flaky) = (world.clone(), world.clone(), world.clone());
+    let note = |world: &Observed, input: &Value| {
+        let name = input["name"].as_str().unwrap_or_default().to_owned();
+        world.runs.lock().unwrap().push(name);
+    };
+    vec![
+        Registration::new(
+            spec("test/run", OperationType::Query),
+            move |_: Context, input: Arc<Value>| {
+                note(&run, &input);
+                async move { Ok::<_, Failure>(json!({"echo": *input})) }
+            },
+        ),
+        Registration::new(
+            spec("test/hold", OperationType::Mutation),
+            move |_: Context, input: Arc<Value>| {
+                let world = hold.clone();
+                note(&world, &input);
+                async move {
+                    world.go.notified().await;
+                    Ok::<_, Failure>(json!({"held": true}))
+                }
+            },
+        ),
+        Registration::new(
+            spec("test/refuse", OperationType::Mutation),
+            |_: Context, _: Arc<Value>| async {
+                let failure = Failure::new(codes::INSUFFICIENT_FUNDS);
+                Err::<Value, _>(failure.with_message("the account is empty"))
+            },
+        ),
+        Registration::new(
+            spec("test/flaky", OperationType::Query),
+            move |context: Context, input: Arc<Value>| {
+                note(&flaky, &input);
+                async move {
+                    let needed = input["succeeds_at"].as_u64().unwrap_or(3);
+                    match u64::from(context.attempt()) >= needed {
+                        true => Ok(json!({"attempt": context.attempt()})),
+                        false => Err(Failure::new(codes::NETWORK_ERROR)),
+                    }
+                }
+            },
+        ),
+    ]
+}
