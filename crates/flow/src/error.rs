@@ -41,6 +41,17 @@ pub enum TaskError {
     /// It is being executed.
     #[error("task {0} is already executing")]
     AlreadyExecuting(TaskId),
+    /// It is being executed, and these members cannot be changed meanwhile.
+    #[error("task {task} is in progress: {} can be changed when it has ended", members.join(", "))]
+    InProgress {
+        /// The task.
+        task: TaskId,
+        /// The members.
+        members: Vec<String>,
+    },
+    /// It is an archive, which never changes.
+    #[error("task {0} is an archive and cannot be changed: copy it and change the copy")]
+    Archived(TaskId),
     /// It cannot be deleted.
     #[error("task {task} cannot be deleted: {reason}")]
     CannotDelete {
@@ -57,6 +68,14 @@ pub enum TaskError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+/// A refusal does not undo the transaction of a store; an error of the store does.
+pub(crate) fn refused<T>(done: Result<T, TaskError>) -> Result<Result<T, TaskError>, StoreError> {
+    match done {
+        Err(TaskError::Store(error)) => Err(error),
+        other => Ok(other),
+    }
 }
 
 /// A dependency that a task waits for.
@@ -91,6 +110,16 @@ impl From<TaskError> for Failure {
                     .with_message(message)
                     .with_detail("current_status", State::InProgress.word())
             }
+            TaskError::InProgress { task, members } => {
+                about(Failure::new(codes::TASK_ALREADY_EXECUTING), task)
+                    .with_message(message)
+                    .with_detail("current_status", State::InProgress.word())
+                    .with_detail("members", members)
+            }
+            TaskError::Archived(task) => about(Failure::new(codes::INVALID_TASK_SCHEMA), task)
+                .with_message(message)
+                .with_detail("origin_type", "archive")
+                .with_actions(["Copy the task with tasks/copy, then change the copy"]),
             TaskError::CannotDelete {
                 task,
                 reason,

@@ -1,6 +1,6 @@
 //! The flows of a store: what callers can do with tasks, and which tasks run in this process.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,11 +11,12 @@ use serde_json::Value;
 
 use crate::authority::Authority;
 use crate::engine::{
-    self, Cancel, Created, Creator, Execute, Executed, FoundTask, Lease, Release, Visible,
+    self, Cancel, Copied, Copy, Created, Creator, Execute, Executed, FoundTask, Lease, Release,
+    Update, Visible,
 };
-use crate::error::TaskError;
-use crate::plan::{KnownTask, Methods, Plan, ids_to_look_up};
-use crate::ports::{self, Announced, Filter, Key, Page, Row, Rows, StoredOutcome, Tasks};
+use crate::error::{TaskError, refused};
+use crate::plan::Methods;
+use crate::ports::{self, Filter, JournalPage, Key, Page, Row, Rows, StoredOutcome, Tasks};
 use crate::task::{ReadTask, TaskId, read_tasks};
 
 /// The scope that gives access to the tasks of all callers.
@@ -101,25 +102,64 @@ impl Flows {
         self.write(move |rows| {
             let (read, caller, methods) = (read.clone(), caller.clone(), methods.clone());
             Box::pin(async move {
-                let known = known(rows, &read).await?;
-                let find = |id: TaskId| {
-                    let (row, root) = known.get(&id)?;
-                    Some(KnownTask {
-                        root: *root,
-                        state: row.run.state,
-                        is_visible: caller.visible.includes(row),
-                    })
-                };
-                let plan = match Plan::new(read.to_vec(), &find, &*methods) {
-                    Ok(plan) => plan,
-                    Err(error) => return Ok(Err(TaskError::Plan(error))),
-                };
-                let rows_of = known.into_values().map(|(row, _)| (row.id, row)).collect();
-                let created = engine::create(rows, &plan, &rows_of, &caller.creator, release);
-                created.await.map(Ok)
+                let caller = (&caller.creator, &caller.visible);
+                refused(engine::create(rows, caller, read.to_vec(), &*methods, release).await)
             })
         })
         .await
+    }
+
+    /// Copies a task into a new flow.
+    pub(crate) async fn copy(
+        &self,
+        caller: &Caller,
+        command: Copy,
+        methods: Arc<dyn Methods + Send + Sync>,
+    ) -> Refused<Copied> {
+        let (ids, caller) = (self.0.ids.clone(), caller.clone());
+        self.write(move |rows| {
+            let (ids, caller, methods) = (ids.clone(), caller.clone(), methods.clone());
+            Box::pin(async move {
+                let caller = (&caller.creator, &caller.visible);
+                refused(engine::copy(rows, caller, command, &*ids, &*methods).await)
+            })
+        })
+        .await
+    }
+
+    /// Changes a task, and stops its handler if that cancels it.
+    pub(crate) async fn update(
+        &self,
+        caller: &Caller,
+        command: Update,
+        methods: Arc<dyn Methods + Send + Sync>,
+    ) -> Refused<Row> {
+        let (visible, command) = (caller.visible.clone(), Arc::new(command));
+        let updated = self.write(move |rows| {
+            let (visible, command, methods) = (visible.clone(), command.clone(), methods.clone());
+            Box::pin(async move {
+                refused(engine::update(rows, &visible, &command, &*methods).await)
+            })
+        });
+        let (row, stopped) = updated.await?;
+        self.stop(&stopped);
+        Ok(row)
+    }
+
+    /// Deletes flows that rest and have not changed for this long: no task of theirs can run without another command.
+    /// Returns how many. [`FLOWS_KEPT_MS`](crate::FLOWS_KEPT_MS) is a good time.
+    pub async fn sweep(&self, keep_ms: u64) -> Result<u64, StoreError> {
+        let mut flows = 0;
+        loop {
+            let swept = ports::write(self.tasks(), move |rows| {
+                Box::pin(async move { engine::sweep(rows, keep_ms).await })
+            });
+            let swept = swept.await?;
+            flows += swept.flows;
+            if !swept.may_have_more {
+                return Ok(flows);
+            }
+        }
     }
 
     pub(crate) async fn execute(&self, caller: &Caller, command: Execute) -> Refused<Executed> {
@@ -136,15 +176,19 @@ impl Flows {
         let visible = caller.visible.clone();
         let cancelled = self.write(move |rows| {
             let (visible, command) = (visible.clone(), command.clone());
-            Box::pin(async move { engine::cancel(rows, &visible, &command).await })
+            Box::pin(async move { refused(engine::cancel(rows, &visible, &command).await) })
         });
         let (row, stopped) = cancelled.await?;
-        for id in stopped {
-            if let Some((_, stop)) = self.running().get(&id) {
-                stop.cancel();
-            }
-        }
+        self.stop(&stopped);
         Ok(row)
+    }
+
+    /// Stops the handlers of these tasks, if they run in this process.
+    fn stop(&self, ids: &[TaskId]) {
+        let running = self.running();
+        for (_, stop) in ids.iter().filter_map(|id| running.get(id)) {
+            stop.cancel();
+        }
     }
 
     pub(crate) async fn delete(&self, caller: &Caller, id: TaskId) -> Refused<()> {
@@ -243,7 +287,7 @@ impl Flows {
         flow: Key,
         after: u64,
         limit: usize,
-    ) -> Refused<Vec<(u64, Announced)>> {
+    ) -> Refused<JournalPage> {
         self.read(move |rows| {
             Box::pin(async move { rows.announcements(flow, after, limit).await.map(Ok) })
         })
@@ -285,28 +329,4 @@ impl Flows {
     {
         ports::read(self.tasks(), work).await?
     }
-}
-
-/// The stored tasks that new tasks refer to, each with the root of its flow.
-async fn known(
-    rows: &mut dyn Rows,
-    read: &[ReadTask],
-) -> Result<BTreeMap<TaskId, (Row, TaskId)>, StoreError> {
-    let ids: Vec<TaskId> = ids_to_look_up(read).into_iter().collect();
-    let found = rows.find(&ids).await?;
-    let roots: BTreeSet<Key> = found.iter().map(|row| row.flow).collect();
-    let roots: Vec<Key> = roots.into_iter().collect();
-    let roots = rows.load(&roots).await?;
-    let mut known: BTreeMap<TaskId, (Row, TaskId)> = BTreeMap::new();
-    for row in found {
-        let root = roots.iter().find(|root| root.key == row.flow);
-        let root = root.map_or(row.id, |root| root.id);
-        known.insert(row.id, (row, root));
-    }
-    // The root of the flow that new tasks join.
-    for root in roots {
-        let id = root.id;
-        known.entry(id).or_insert((root, id));
-    }
-    Ok(known)
 }

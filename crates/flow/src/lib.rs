@@ -15,8 +15,11 @@ mod references;
 mod state;
 mod step;
 mod task;
+#[doc(hidden)]
+pub mod testing;
 mod worker;
 
+pub use engine::{FLOWS_KEPT_MS, FLOWS_SWEPT_AT_ONCE};
 pub use error::{TaskError, Unsatisfied};
 pub use flows::{Flows, TASKS_SCOPE};
 pub use operations::operations;

@@ -4,7 +4,7 @@
 //! store, so that every store follows the same rules.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use panpan_runtime::BoxFuture;
@@ -14,6 +14,10 @@ use tokio::sync::watch;
 use crate::state::State;
 use crate::step::{Announcement, Run};
 use crate::task::{Priority, TaskId};
+
+mod function;
+
+pub(crate) use function::{read, write};
 
 /// Stores tasks.
 pub trait Tasks: Send + Sync + fmt::Debug {
@@ -77,6 +81,12 @@ pub trait Rows: Send {
         &'a mut self,
         key: Key,
         redefined: &'a Redefined,
+    ) -> BoxFuture<'a, Result<(), StoreError>>;
+
+    /// Notes that other tasks are copies of these, or links to them.
+    fn mark_referenced<'a>(
+        &'a mut self,
+        keys: &'a [Key],
     ) -> BoxFuture<'a, Result<(), StoreError>>;
 
     /// Deletes tasks with everything that belongs to them.
@@ -155,8 +165,19 @@ pub trait Rows: Send {
         flow: Key,
         after: u64,
         limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<(u64, Announced)>, StoreError>>;
+    ) -> BoxFuture<'_, Result<JournalPage, StoreError>>;
+
+    /// At most `limit` flows that rest and have not changed since a time: no task of theirs is queued or in progress.
+    /// Those that have rested longest come first.
+    fn resting(
+        &mut self,
+        since: Timestamp,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Key>, StoreError>>;
 }
+
+/// A part of the journal of a flow: announcements with their numbers, in order.
+pub type JournalPage = Vec<(u64, Announced)>;
 
 /// The number of a task within its store, rising.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -222,8 +243,6 @@ pub struct Redefined {
     pub priority: Priority,
     /// What lists of tasks are filtered by.
     pub user_id: Option<String>,
-    /// Whether other tasks were copied from it or linked to it.
-    pub has_references: bool,
 }
 
 /// A dependency between two stored tasks.
@@ -342,69 +361,5 @@ impl fmt::Debug for Ending {
             Ending::Failed { error, .. } => write!(formatter, "Failed({} bytes)", error.len()),
             Ending::Cancelled { error } => write!(formatter, "Cancelled({} bytes)", error.len()),
         }
-    }
-}
-
-/// Runs a function in a writing transaction and returns its result.
-pub(crate) async fn write<T, F>(tasks: &dyn Tasks, work: F) -> Result<T, StoreError>
-where
-    T: Send + 'static,
-    F: for<'a> FnMut(&'a mut dyn Rows) -> BoxFuture<'a, Result<T, StoreError>> + Send + 'static,
-{
-    let (work, result) = Function::new(work);
-    tasks.write(work).await?;
-    result.take()
-}
-
-/// Runs a function that only reads, and returns its result.
-pub(crate) async fn read<T, F>(tasks: &dyn Tasks, work: F) -> Result<T, StoreError>
-where
-    T: Send + 'static,
-    F: for<'a> FnMut(&'a mut dyn Rows) -> BoxFuture<'a, Result<T, StoreError>> + Send + 'static,
-{
-    let (work, result) = Function::new(work);
-    tasks.read(work).await?;
-    result.take()
-}
-
-/// A function as a unit of work.
-struct Function<F, T> {
-    work: F,
-    result: Arc<ResultSlot<T>>,
-}
-
-struct ResultSlot<T>(Mutex<Option<T>>);
-
-impl<F, T> Function<F, T> {
-    fn new(work: F) -> (Box<Self>, Arc<ResultSlot<T>>) {
-        let result = Arc::new(ResultSlot(Mutex::new(None)));
-        let function = Self {
-            work,
-            result: result.clone(),
-        };
-        (Box::new(function), result)
-    }
-}
-
-impl<T> ResultSlot<T> {
-    /// The result of the last run. A store that reports success without a run is closed.
-    fn take(&self) -> Result<T, StoreError> {
-        let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        slot.take().ok_or(StoreError::Closed)
-    }
-}
-
-impl<F, T> Work for Function<F, T>
-where
-    T: Send,
-    F: for<'a> FnMut(&'a mut dyn Rows) -> BoxFuture<'a, Result<T, StoreError>> + Send,
-{
-    fn run<'a>(&'a mut self, rows: &'a mut dyn Rows) -> BoxFuture<'a, Result<(), StoreError>> {
-        Box::pin(async move {
-            let result = (self.work)(rows).await?;
-            let mut slot = self.result.0.lock().unwrap_or_else(PoisonError::into_inner);
-            *slot = Some(result);
-            Ok(())
-        })
     }
 }

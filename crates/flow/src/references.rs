@@ -143,6 +143,32 @@ impl InvalidReference {
     }
 }
 
+/// The inputs with references to other tasks: `new` returns the id that replaces one.
+pub(crate) fn redirect(
+    inputs: &Map<String, Value>,
+    new: &impl Fn(TaskId) -> Option<TaskId>,
+) -> Map<String, Value> {
+    let members = inputs.iter();
+    let members = members.map(|(name, value)| (name.clone(), redirected(value, new)));
+    members.collect()
+}
+
+fn redirected(value: &Value, new: &impl Fn(TaskId) -> Option<TaskId>) -> Value {
+    match value {
+        Value::Object(members) => {
+            let mut members = redirect(members, new);
+            let from = members.get(FROM).and_then(Value::as_str);
+            let from = from.and_then(|it| TaskId::from_str(it).ok());
+            if let Some(id) = from.and_then(new) {
+                members.insert(FROM.to_owned(), id.to_string().into());
+            }
+            Value::Object(members)
+        }
+        Value::Array(items) => items.iter().map(|it| redirected(it, new)).collect(),
+        other => other.clone(),
+    }
+}
+
 /// Why references cannot be resolved.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum ReferenceError {

@@ -76,6 +76,8 @@ pub enum Event {
     Cancelled,
     /// A caller executes it again after it ended.
     Reset,
+    /// It waits until it is told to run, although it was told before.
+    Withheld,
     /// A dependency became satisfied (negative) or unsatisfied (positive).
     DependenciesChanged(i64),
 }
@@ -218,6 +220,12 @@ pub fn step(run: &Run, event: &Event, now: Timestamp) -> Result<(Run, Vec<Action
             }
         }
         Event::Reset => reset(run, &mut next, &mut actions)?,
+        Event::Withheld => {
+            next.is_released = false;
+            if run.state == State::Pending {
+                next.queued = Queued::No;
+            }
+        }
         Event::DependenciesChanged(by) => {
             let waiting = i64::from(run.waiting).saturating_add(*by);
             next.waiting = u32::try_from(waiting.max(0)).unwrap_or(u32::MAX);

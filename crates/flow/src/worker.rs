@@ -61,8 +61,6 @@ pub struct Worker {
     finished: mpsc::UnboundedReceiver<Finished>,
     /// Attempts that ended and are not written yet.
     unwritten: Vec<Finished>,
-    /// Flows of which a task ended, to be checked for whether they rest.
-    to_check: Vec<Key>,
     /// Whether tasks may be ready.
     may_be_ready: bool,
 }
@@ -102,7 +100,6 @@ impl Worker {
             sender,
             finished,
             unwritten: Vec::new(),
-            to_check: Vec::new(),
             may_be_ready: true,
         }
     }
@@ -121,7 +118,7 @@ impl Worker {
                 false => self.settings.concurrency.saturating_sub(self.running.len()),
             };
             let may_claim = self.may_be_ready && free > 0;
-            if may_claim || !self.unwritten.is_empty() || !self.to_check.is_empty() {
+            if may_claim || !self.unwritten.is_empty() {
                 if self.turn(free).await.is_err() {
                     self.ports.clock.sleep(STORE_RETRY_MS).await;
                 }
@@ -142,46 +139,44 @@ impl Worker {
     }
 
     fn ended(&mut self, finished: Finished) {
-        if let Some(running) = self.running.remove(&finished.lease.key) {
+        let key = finished.lease.key;
+        // This process may have lost the task and claimed it again meanwhile.
+        let is_newest = |it: &Running| it.lease == finished.lease;
+        if self.running.get(&key).is_some_and(is_newest)
+            && let Some(running) = self.running.remove(&key)
+        {
             self.flows.forget_running(running.id, running.lease);
         }
         self.unwritten.push(finished);
     }
 
-    /// One transaction: ends attempts, claims tasks, and checks whether flows rest.
+    /// One transaction: ends attempts, notes which flows rest, and claims tasks.
     async fn turn(&mut self, free: usize) -> Result<(), StoreError> {
         let limit = free.min(BATCH_LIMIT);
-        let finished = std::mem::take(&mut self.unwritten);
-        let to_check = std::mem::take(&mut self.to_check);
+        let finished = Arc::new(std::mem::take(&mut self.unwritten));
         let lease_ms = self.settings.lease_ms;
-        let batch = Arc::new((finished, to_check));
-        let for_store = batch.clone();
+        let for_store = finished.clone();
         let done = ports::write(self.flows.tasks(), move |rows| {
-            let batch = for_store.clone();
+            let finished = for_store.clone();
             Box::pin(async move {
-                let (finished, to_check) = &*batch;
-                engine::rest(rows, to_check).await?;
-                let flows = engine::finish(rows, finished).await?;
-                let claimed = match limit {
-                    0 => Vec::new(),
-                    limit => engine::claim(rows, limit, lease_ms).await?,
-                };
-                Ok((flows, claimed))
+                let flows = engine::finish(rows, &finished).await?;
+                engine::rest(rows, &flows).await?;
+                match limit {
+                    0 => Ok(Vec::new()),
+                    limit => engine::claim(rows, limit, lease_ms).await,
+                }
             })
         });
-        let (flows, claimed) = match done.await {
-            Ok(done) => done,
+        let claimed = match done.await {
+            Ok(claimed) => claimed,
             Err(error) => {
-                let (finished, to_check) = Arc::unwrap_or_clone(batch);
-                self.unwritten.splice(..0, finished);
-                self.to_check = to_check;
+                self.unwritten.splice(..0, Arc::unwrap_or_clone(finished));
                 tracing::warn!(%error, "tasks cannot be written; trying again");
                 return Err(error);
             }
         };
-        self.to_check = flows;
         // Fewer than asked for means that there are no more.
-        self.may_be_ready = !self.to_check.is_empty() || (limit > 0 && claimed.len() == limit);
+        self.may_be_ready = claimed.len() == limit;
         for task in claimed {
             self.start(task);
         }
@@ -199,7 +194,10 @@ impl Worker {
             stop: stop.clone(),
             progress: progress.clone(),
         };
-        self.running.insert(lease.key, running);
+        // This process lost the task before: the other attempt cannot end it any more.
+        if let Some(lost) = self.running.insert(lease.key, running) {
+            lost.stop.cancel();
+        }
         let (dispatcher, sender) = (self.dispatcher.clone(), self.sender.clone());
         let ends = EndOnDrop::new(sender, lease);
         self.ports.spawn.spawn(Box::pin(async move {

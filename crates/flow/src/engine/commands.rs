@@ -7,6 +7,7 @@ use panpan_runtime::ports::StoreError;
 
 use super::changes::Changes;
 use super::view::{Visible, find_visible, whole_flow};
+use super::work::rest;
 use crate::error::{TaskError, Unsatisfied};
 use crate::ports::{Ending, Filter, Key, Page, Row, Rows, StoredOutcome};
 use crate::state::{State, Transition};
@@ -14,7 +15,7 @@ use crate::step::{Event, is_satisfied};
 use crate::task::TaskId;
 
 /// The message of a task that was cancelled without one.
-const DEFAULT_MESSAGE: &str = "cancelled";
+pub(super) const DEFAULT_MESSAGE: &str = "cancelled";
 
 /// Runs a task or, from its root, a whole flow.
 #[derive(Clone, Debug)]
@@ -187,19 +188,25 @@ pub(crate) async fn cancel(
     rows: &mut dyn Rows,
     visible: &Visible,
     command: &Cancel,
-) -> Result<Result<(Row, Vec<TaskId>), TaskError>, StoreError> {
-    let row = match find_visible(rows, visible, command.id).await? {
-        Ok(row) => row,
-        Err(refused) => return Ok(Err(refused)),
-    };
+) -> Result<(Row, Vec<TaskId>), TaskError> {
+    let row = find_visible(rows, visible, command.id).await??;
     let message = command.message.as_deref().filter(|it| !it.trim().is_empty());
-    let error: Arc<str> = message.unwrap_or(DEFAULT_MESSAGE).into();
+    cancel_found(rows, row, message.unwrap_or(DEFAULT_MESSAGE)).await
+}
+
+/// Cancels a task that the caller may see. The flow may rest then, which no worker would notice.
+pub(super) async fn cancel_found(
+    rows: &mut dyn Rows,
+    row: Row,
+    message: &str,
+) -> Result<(Row, Vec<TaskId>), TaskError> {
     let mut changes = Changes::new(rows);
     let row = match changes.apply(row.clone(), &Event::Cancelled) {
         Ok(row) => row,
-        Err(transition) => return Ok(Err(forbidden(row.id, transition))),
+        Err(transition) => return Err(forbidden(row.id, transition)),
     };
     let stopped = changes.write().await?;
+    let error: Arc<str> = message.into();
     let outcome = StoredOutcome {
         key: row.key,
         generation: row.run.generation,
@@ -209,7 +216,8 @@ pub(crate) async fn cancel(
     };
     rows.keep(&[outcome]).await?;
     rows.set_history(row.key, None).await?;
-    Ok(Ok((row, stopped)))
+    rest(rows, &[row.flow]).await?;
+    Ok((row, stopped))
 }
 
 fn forbidden(task: TaskId, transition: Transition) -> TaskError {

@@ -1,14 +1,17 @@
 //! Adds the tasks of a plan.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use panpan_runtime::ports::StoreError;
+use jiff::Timestamp;
 
-use crate::plan::Plan;
+use super::check::{Checked, check};
+use super::view::Visible;
+use crate::error::TaskError;
+use crate::plan::Methods;
 use crate::ports::{Edge, Key, NewRow, Row, Rows};
 use crate::step::{Event, Run, is_satisfied, step};
-use crate::task::{NewTask, TaskId};
+use crate::task::{Dependency, NewTask, ReadTask, TaskId};
 
 /// Whether new tasks run at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,66 +40,103 @@ pub(crate) struct Created {
     pub(crate) ids: Vec<TaskId>,
 }
 
-/// Adds all tasks of a plan. `known` are the stored tasks that it refers to.
+/// Validates tasks and adds them, all or none.
 pub(crate) async fn create(
     rows: &mut dyn Rows,
-    plan: &Plan,
-    known: &BTreeMap<TaskId, Row>,
-    creator: &Creator,
+    caller: (&Creator, &Visible),
+    tasks: Vec<ReadTask>,
+    methods: &(dyn Methods + Send + Sync),
     release: Release,
-) -> Result<Created, StoreError> {
+) -> Result<Created, TaskError> {
+    let (creator, visible) = caller;
+    let Checked { plan, known } = check(rows, visible, tasks, methods).await?;
     let tasks = plan.tasks();
     let keys = rows.reserve(tasks.len()).await?;
-    let turns = rows.turns().await?;
     let ids: Vec<TaskId> = tasks.iter().map(|task| task.id).collect();
-    let new: BTreeMap<TaskId, Key> = ids.iter().copied().zip(keys.iter().copied()).collect();
-    let key_of = |id: TaskId| new.get(&id).copied().or_else(|| Some(known.get(&id)?.key));
-    let flow = key_of(plan.root()).unwrap_or(keys[0]);
-    let now = rows.now();
-    // Turns are counted within each priority, so that flows take turns there.
-    let mut next_turns = turns;
-    let new_row = |(task, key): (&NewTask, &Key)| {
-        let edge = |dependency: &crate::task::Dependency| Edge {
-            task: *key,
-            on: key_of(dependency.id).unwrap_or(*key),
-            required: dependency.required,
-        };
-        let dependencies: Vec<Edge> = task.dependencies.iter().map(edge).collect();
-        let is_unsatisfied = |it: &&crate::task::Dependency| {
-            let stored = known.get(&it.id);
-            stored.is_none_or(|row| !is_satisfied(it.required, row.run.state))
-        };
-        let waiting = task.dependencies.iter().filter(is_unsatisfied).count();
-        let mut run = Run::new(u32::try_from(waiting).unwrap_or(u32::MAX), now);
-        if release == Release::Now {
-            let released = step(&run, &Event::Released, now);
-            run = released.expect("a release changes no state").0;
-        }
-        let turn = &mut next_turns[usize::from(task.definition.priority.number())];
-        *turn += 1;
-        NewRow {
-            row: Row {
-                key: *key,
-                id: task.id,
-                flow,
-                parent: task.parent.and_then(key_of),
-                owner: creator.owner.clone(),
-                priority: task.definition.priority,
-                turn: *turn,
-                created_at: now,
-                has_references: false,
-                run,
-            },
-            definition: task.definition.to_text().into(),
-            authority: creator.authority.clone(),
-            user_id: task.definition.user_id().map(str::to_owned),
-            dependencies,
-        }
+    let originals = tasks.iter().filter_map(|it| it.definition.origin.original());
+    let new = New {
+        keys: ids.iter().copied().zip(keys.iter().copied()).collect(),
+        known: &known,
+        originals: originals.collect(),
+        creator,
+        release,
+        now: rows.now(),
     };
-    let new_rows: Vec<NewRow> = tasks.iter().zip(&keys).map(new_row).collect();
+    let flow = new.key(plan.root()).unwrap_or(keys[0]);
+    // Turns are counted within each priority, so that flows take turns there.
+    let mut turns = rows.turns().await?;
+    let new_rows = tasks.iter().zip(&keys).map(|(task, key)| {
+        let turn = &mut turns[usize::from(task.definition.priority.number())];
+        *turn += 1;
+        new.row(task, *key, flow, *turn)
+    });
+    let new_rows: Vec<NewRow> = new_rows.collect();
     rows.insert(&new_rows).await?;
+    let originals = new.originals.iter().filter_map(|id| known.get(id));
+    let originals: Vec<Key> = originals.map(|row| row.key).collect();
+    rows.mark_referenced(&originals).await?;
     Ok(Created {
         root: plan.root(),
         ids,
     })
+}
+
+/// What the rows of new tasks are made of.
+struct New<'a> {
+    /// The keys of the new tasks.
+    keys: BTreeMap<TaskId, Key>,
+    /// The stored tasks that they refer to.
+    known: &'a BTreeMap<TaskId, Row>,
+    /// The originals of copies, links and archives among them.
+    originals: BTreeSet<TaskId>,
+    creator: &'a Creator,
+    release: Release,
+    now: Timestamp,
+}
+
+impl New<'_> {
+    fn key(&self, id: TaskId) -> Option<Key> {
+        let known = || Some(self.known.get(&id)?.key);
+        self.keys.get(&id).copied().or_else(known)
+    }
+
+    fn run(&self, task: &NewTask) -> Run {
+        let is_unsatisfied = |it: &&Dependency| {
+            let stored = self.known.get(&it.id);
+            stored.is_none_or(|row| !is_satisfied(it.required, row.run.state))
+        };
+        let waiting = task.dependencies.iter().filter(is_unsatisfied).count();
+        let run = Run::new(u32::try_from(waiting).unwrap_or(u32::MAX), self.now);
+        if self.release == Release::Later {
+            return run;
+        }
+        let released = step(&run, &Event::Released, self.now);
+        released.expect("a release changes no state").0
+    }
+
+    fn row(&self, task: &NewTask, key: Key, flow: Key, turn: i64) -> NewRow {
+        let edge = |dependency: &Dependency| Edge {
+            task: key,
+            on: self.key(dependency.id).unwrap_or(key),
+            required: dependency.required,
+        };
+        NewRow {
+            row: Row {
+                key,
+                id: task.id,
+                flow,
+                parent: task.parent.and_then(|it| self.key(it)),
+                owner: self.creator.owner.clone(),
+                priority: task.definition.priority,
+                turn,
+                created_at: self.now,
+                has_references: self.originals.contains(&task.id),
+                run: self.run(task),
+            },
+            definition: task.definition.to_text().into(),
+            authority: self.creator.authority.clone(),
+            user_id: task.definition.user_id().map(str::to_owned),
+            dependencies: task.dependencies.iter().map(edge).collect(),
+        }
+    }
 }

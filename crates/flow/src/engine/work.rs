@@ -1,6 +1,6 @@
 //! What a worker does with tasks: claim, extend, finish.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::{Timestamp, ToSpan as _};
@@ -11,16 +11,25 @@ use crate::ports::{Announced, Ending, Key, Row, Rows, StoredDefinition, StoredOu
 use crate::references::may_have_references;
 use crate::state::State;
 use crate::step::{Announcement, Event};
-use crate::task::TaskId;
+use crate::task::{TaskId, original_with_result};
 
 /// The most tasks whose time has come that one claim makes ready.
 const PROMOTED_AT_ONCE: usize = 256;
 
 /// A held task. Only the newest epoch can end it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Lease {
     pub(crate) key: Key,
     pub(crate) epoch: u64,
+}
+
+impl Lease {
+    fn of(row: &Row) -> Self {
+        Self {
+            key: row.key,
+            epoch: row.run.epoch,
+        }
+    }
 }
 
 /// A task that this process holds, with everything it needs to run.
@@ -38,6 +47,8 @@ pub(crate) struct ClaimedTask {
     pub(crate) was_abandoned: bool,
     /// The results of its dependencies, if its inputs may refer to them; `None` for one without a result.
     pub(crate) results: BTreeMap<TaskId, Option<Arc<str>>>,
+    /// The result of the original of a link or an archive, if it is completed.
+    pub(crate) original: Option<Arc<str>>,
 }
 
 /// The end of an attempt.
@@ -114,20 +125,19 @@ async fn with_contents(
     let refers = |key: &&Key| definitions.get(key).is_some_and(|it| may_have_references(&it.text));
     let referring: Vec<Key> = keys.iter().filter(refers).copied().collect();
     let mut results = results_of_dependencies(rows, &referring).await?;
+    let mut originals = results_of_originals(rows, &definitions).await?;
     let tasks = claimed.into_iter().map(|(row, was_abandoned)| {
         let stored = definitions.remove(&row.key);
         let (definition, authority) =
             stored.map_or_else(Default::default, |it| (it.text, it.authority));
         ClaimedTask {
-            lease: Lease {
-                key: row.key,
-                epoch: row.run.epoch,
-            },
+            lease: Lease::of(&row),
             definition,
             authority,
             history: histories.get(&row.key).cloned(),
             was_abandoned,
             results: results.remove(&row.key).unwrap_or_default(),
+            original: originals.remove(&row.key),
             row,
         }
     });
@@ -150,13 +160,7 @@ async fn results_of_dependencies(
     on.dedup();
     let ids = rows.load(&on).await?;
     let ids: BTreeMap<Key, TaskId> = ids.into_iter().map(|row| (row.key, row.id)).collect();
-    let outcomes = rows.outcomes(&on).await?.into_iter();
-    let outcomes: BTreeMap<Key, Arc<str>> = outcomes
-        .filter_map(|it| match it.ending {
-            Ending::Completed { result } => Some((it.key, result)),
-            Ending::Failed { .. } | Ending::Cancelled { .. } => None,
-        })
-        .collect();
+    let outcomes = completed(rows, &on).await?;
     for edge in edges {
         if let Some(id) = ids.get(&edge.on) {
             let of_task = results.entry(edge.task).or_default();
@@ -164,6 +168,38 @@ async fn results_of_dependencies(
         }
     }
     Ok(results)
+}
+
+/// The results of the originals of links and archives, by the key of the link or archive.
+async fn results_of_originals(
+    rows: &mut dyn Rows,
+    definitions: &BTreeMap<Key, StoredDefinition>,
+) -> Result<BTreeMap<Key, Arc<str>>, StoreError> {
+    let original = |it: &StoredDefinition| Some((it.key, original_with_result(&it.text)?));
+    let originals: Vec<(Key, TaskId)> = definitions.values().filter_map(original).collect();
+    if originals.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let ids: Vec<TaskId> = originals.iter().map(|(_, id)| *id).collect();
+    let found = rows.find(&ids).await?.into_iter();
+    let found: BTreeMap<TaskId, Key> = found.map(|row| (row.id, row.key)).collect();
+    let keys: Vec<Key> = found.values().copied().collect();
+    let results = completed(rows, &keys).await?;
+    let result = |(key, id): (Key, TaskId)| Some((key, results.get(found.get(&id)?)?.clone()));
+    Ok(originals.into_iter().filter_map(result).collect())
+}
+
+/// The results of those tasks that are completed.
+async fn completed(
+    rows: &mut dyn Rows,
+    keys: &[Key],
+) -> Result<BTreeMap<Key, Arc<str>>, StoreError> {
+    let outcomes = rows.outcomes(keys).await?.into_iter();
+    let results = outcomes.filter_map(|it| match it.ending {
+        Ending::Completed { result } => Some((it.key, result)),
+        Ending::Failed { .. } | Ending::Cancelled { .. } => None,
+    });
+    Ok(results.collect())
 }
 
 /// Extends leases; returns those that were lost.
@@ -178,7 +214,7 @@ pub(crate) async fn extend(
     let mut changes = Changes::new(rows);
     let mut lost = Vec::new();
     for Extended { lease, progress } in extended {
-        match held.remove(&lease.key) {
+        match held.remove(lease) {
             Some(row) => {
                 let progress = *progress;
                 let extended = changes.apply(row, &Event::Extended { until, progress });
@@ -202,7 +238,7 @@ pub(crate) async fn finish(
     let mut changes = Changes::new(rows);
     let (mut outcomes, mut histories, mut flows) = (Vec::new(), Vec::new(), Vec::new());
     for Finished { lease, ended } in finished {
-        let Some(row) = held.remove(&lease.key) else {
+        let Some(row) = held.remove(lease) else {
             continue;
         };
         match ended {
@@ -271,19 +307,17 @@ fn event_of(ending: &Ending) -> Event {
     }
 }
 
-/// The tasks of leases that are still valid.
+/// The held tasks among those of these leases, by the only lease of each that is valid.
 async fn held(
     rows: &mut dyn Rows,
     leases: impl Iterator<Item = Lease>,
-) -> Result<BTreeMap<Key, Row>, StoreError> {
-    let epochs: BTreeMap<Key, u64> = leases.map(|it| (it.key, it.epoch)).collect();
-    let keys: Vec<Key> = epochs.keys().copied().collect();
-    let is_held = |row: &Row| {
-        let run = &row.run;
-        run.is_held && run.state == State::InProgress && epochs.get(&row.key) == Some(&run.epoch)
-    };
+) -> Result<BTreeMap<Lease, Row>, StoreError> {
+    let keys: BTreeSet<Key> = leases.map(|it| it.key).collect();
+    let keys: Vec<Key> = keys.into_iter().collect();
+    let is_held = |row: &Row| row.run.is_held && row.run.state == State::InProgress;
     let rows = rows.load(&keys).await?.into_iter().filter(is_held);
-    Ok(rows.map(|row| (row.key, row)).collect())
+    let with_lease = rows.map(|row| (Lease::of(&row), row));
+    Ok(with_lease.collect())
 }
 
 fn later(now: Timestamp, ms: u64) -> Timestamp {

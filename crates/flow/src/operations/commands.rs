@@ -7,11 +7,11 @@ use panpan_runtime::Context;
 use serde_json::{Value, json};
 
 use super::{CallableMethods, caller};
-use crate::engine::{Cancel, Execute, Release};
+use crate::engine::{Cancel, Copy, Execute, Release, Update};
 use crate::flows::Flows;
 use crate::plan::{PlanError, Problem, ProblemKind};
 use crate::state::State;
-use crate::task::{TaskId, read_task_id};
+use crate::task::{Origin, TaskId, read_task_id, read_updates};
 
 pub(super) async fn create(
     flows: Flows,
@@ -59,6 +59,54 @@ fn both_given() -> PlanError {
     let violation = Violation::value("/tasks", "tasks and task_id exclude each other")
         .expected("new tasks in `tasks`, or the id of an existing one in `task_id`");
     PlanError::one(Problem::new(ProblemKind::Malformed, None, violation))
+}
+
+pub(super) async fn update(
+    flows: Flows,
+    context: Context,
+    input: Arc<Value>,
+) -> Result<Value, Failure> {
+    let command = match (read_task_id(&input, "task_id"), read_updates(&input)) {
+        (Ok(id), Ok(updates)) => Update { id, updates },
+        (Err(id), Err(updates)) => return Err(id.and(updates).into()),
+        (Err(error), Ok(_)) | (Ok(_), Err(error)) => return Err(error.into()),
+    };
+    let methods = CallableMethods::of(&context);
+    let row = flows.update(&caller(&context), command, methods).await?;
+    Ok(json!({"id": row.id.to_string(), "status": row.run.state.word()}))
+}
+
+pub(super) async fn copy(
+    flows: Flows,
+    context: Context,
+    input: Arc<Value>,
+) -> Result<Value, Failure> {
+    let with_children = input.get("copy_children").and_then(Value::as_bool);
+    let origin: fn(TaskId) -> Origin = match input.get("origin_type").and_then(Value::as_str) {
+        Some("link") => Origin::Link,
+        Some("archive") => Origin::Archive,
+        _ => Origin::Copy,
+    };
+    let command = Copy {
+        id: read_task_id(&input, "task_id")?,
+        with_children: with_children.unwrap_or_default(),
+        origin,
+    };
+    let methods = CallableMethods::of(&context);
+    let copied = flows.copy(&caller(&context), command, methods).await?;
+    let dropped = copied.dropped.iter().map(|(copy, dependency)| {
+        json!({
+            "task_id": copy.to_string(),
+            "dependency_id": dependency.id.to_string(),
+            "required": dependency.required,
+        })
+    });
+    Ok(json!({
+        "original_task_id": command.id.to_string(),
+        "copied_task_id": copied.root.to_string(),
+        "status": State::Pending.word(),
+        "dropped_dependencies": dropped.collect::<Vec<Value>>(),
+    }))
 }
 
 pub(super) async fn cancel(

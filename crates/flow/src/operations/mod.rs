@@ -24,6 +24,8 @@ pub fn operations(flows: &Flows) -> Vec<Registration> {
     vec![
         operation(flows, specs::create(), commands::create),
         operation(flows, specs::execute(), commands::execute),
+        operation(flows, specs::update(), commands::update),
+        operation(flows, specs::copy(), commands::copy),
         operation(flows, specs::cancel(), commands::cancel),
         operation(flows, specs::delete(), commands::delete),
         operation(flows, specs::get(), queries::get),

@@ -75,6 +75,38 @@ pub(super) fn execute() -> OperationSpec {
     )
 }
 
+pub(super) fn update() -> OperationSpec {
+    let members = json!({
+        "task_id": id(),
+        "updates": {"description": "The members to change, as for tasks/create. Nothing changes while the task is \
+            in progress, and dependencies change only while it is pending. `status` may be cancelled or, after a \
+            failure, pending: such a task runs when it is executed."},
+    });
+    spec(
+        "tasks/update",
+        OperationType::Mutation,
+        "Changes a task.",
+        object(members, &["task_id", "updates"]),
+    )
+}
+
+pub(super) fn copy() -> OperationSpec {
+    let members = json!({
+        "task_id": id(),
+        "copy_children": {"type": "boolean", "default": false,
+            "description": "Whether all tasks below it are copied, too."},
+        "origin_type": {"enum": ["copy", "link", "archive"], "default": "copy",
+            "description": "A link and an archive have the result of the original, which has to be completed; an \
+                archive cannot be changed."},
+    });
+    spec(
+        "tasks/copy",
+        OperationType::Mutation,
+        "Copies a task as the root of a new flow. Dependencies on tasks that are not copied are dropped and listed.",
+        object(members, &["task_id"]),
+    )
+}
+
 pub(super) fn cancel() -> OperationSpec {
     let members = json!({
         "task_id": id(),

@@ -82,7 +82,6 @@ fn under(inputs: &str, mut violation: Violation) -> Violation {
     violation
 }
 
-/// The schema with the draft of the protocol, unless it states one.
 /// The violations of the `input_schema` of a task by inputs whose references are resolved.
 pub(crate) fn input_violations(
     definition: &Definition,
@@ -96,6 +95,7 @@ pub(crate) fn input_violations(
     checked.map_or_else(|_| Vec::new(), |checked| checked.violations)
 }
 
+/// The schema with the draft of the protocol, unless it states one.
 fn with_draft(schema: &Value) -> Value {
     let mut schema = schema.clone();
     if let Value::Object(keywords) = &mut schema {

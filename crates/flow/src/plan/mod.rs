@@ -21,6 +21,7 @@ use crate::state::State;
 use crate::task::{NewTask, ReadTask, TaskId};
 
 pub(crate) use problem::Problems;
+pub(crate) use tree::arrows;
 pub use problem::{About, LISTED_IDS_LIMIT, PROBLEMS_LIMIT, PlanError, Problem, ProblemKind};
 
 /// The most tasks of a plan.

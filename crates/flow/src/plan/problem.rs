@@ -176,6 +176,14 @@ impl PlanError {
         }
     }
 
+    /// The problems of both.
+    pub(crate) fn and(mut self, other: Self) -> Self {
+        self.problems.extend(other.problems);
+        self.problems.sort_by_key(|problem| problem.kind);
+        self.count += other.count;
+        self
+    }
+
     /// The problems: at most [`PROBLEMS_LIMIT`] of each kind, and at least one.
     pub fn problems(&self) -> &[Problem] {
         &self.problems

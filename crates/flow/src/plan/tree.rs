@@ -122,7 +122,7 @@ impl Draft<'_> {
 }
 
 /// The beginning of a path, for people.
-pub(super) fn arrows(ids: &[TaskId]) -> String {
+pub(crate) fn arrows(ids: &[TaskId]) -> String {
     const SHOWN: usize = 4;
     let mut shown: Vec<String> = ids.iter().take(SHOWN).map(TaskId::to_string).collect();
     if ids.len() > SHOWN {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-use super::{Origin, Priority};
+use super::{Origin, Priority, TaskId};
 
 /// The longest name of a task, in characters.
 pub const NAME_CHARACTERS_LIMIT: usize = 255;
@@ -125,6 +125,12 @@ impl Definition {
         serde_json::from_str(text)
     }
 
+    /// Sets the name.
+    pub fn with_name(mut self, name: impl Into<String>) -> Result<Self, InvalidName> {
+        self.name = Name::try_from(name.into())?;
+        Ok(self)
+    }
+
     /// Sets the owner; an empty text means none.
     pub fn with_user_id(mut self, user_id: impl Into<String>) -> Self {
         self.user_id = NonEmpty::try_from(user_id.into()).ok();
@@ -153,6 +159,17 @@ impl Definition {
     pub fn extra(&self) -> &Map<String, Value> {
         &self.extra
     }
+}
+
+/// The original whose result is that of the task, if this stored definition is of a link or an archive. Other
+/// definitions are not parsed.
+pub(crate) fn original_with_result(definition: &str) -> Option<TaskId> {
+    const STARTS: [&str; 2] = ["\"origin\":{\"link\":", "\"origin\":{\"archive\":"];
+    if !STARTS.iter().any(|it| definition.contains(it)) {
+        return None;
+    }
+    let origin = Definition::from_text(definition).ok()?.origin;
+    origin.original().filter(|_| origin.needs_completed())
 }
 
 /// What a task runs: an operation, named by `method`.

@@ -102,6 +102,8 @@ pub enum Place {
     Only,
     /// The task is an item of the list `tasks`.
     Item(usize),
+    /// The changed members of the task are in `updates`.
+    Updates,
 }
 
 impl Place {
@@ -110,6 +112,7 @@ impl Place {
         match self {
             Place::Only => String::new(),
             Place::Item(position) => format!("/tasks/{position}"),
+            Place::Updates => "/updates".to_owned(),
         }
     }
 

@@ -17,9 +17,9 @@ use serde_json::{Map, Value};
 use crate::authority::Authority;
 use crate::engine::{ClaimedTask, Ended};
 use crate::ports::Ending;
-use crate::references::resolve;
 use crate::plan::inputs::input_violations;
-use crate::task::{Definition, TaskId, result_object};
+use crate::references::resolve;
+use crate::task::{Definition, Origin, TaskId, result_object};
 
 /// The largest result of a task, in bytes.
 pub const RESULT_BYTES_LIMIT: usize = 4 * 1024 * 1024;
@@ -64,6 +64,9 @@ pub(super) async fn run_attempt(
         Ok(definition) => definition,
         Err(error) => return failed_before("", unreadable(&error)),
     };
+    if definition.origin.needs_completed() {
+        return stand_in(&task, definition.origin);
+    }
     let Some(schemas) = &definition.schemas else {
         // A task without an operation only groups others.
         return completed(&Value::Object(Map::new()));
@@ -100,6 +103,24 @@ pub(super) async fn run_attempt(
         Ok(output) => completed(&output),
         Err(failure) => failed(method, &failure),
     }
+}
+
+/// A link or an archive has the result of its original, and calls no operation.
+fn stand_in(task: &ClaimedTask, origin: Origin) -> Ended {
+    if let Some(result) = &task.original {
+        let result = result.clone();
+        return Ended::With(Ending::Completed { result });
+    }
+    let original = origin.original().map(|it| it.to_string());
+    let failure = Failure::new(codes::INVALID_TASK_SCHEMA)
+        .with_message(format!(
+            "the original of this {} is no longer completed: {}",
+            origin.word(),
+            original.as_deref().unwrap_or_default()
+        ))
+        .with_detail("original_task_id", original)
+        .with_actions(["Execute the original until it completes, then this task again"]);
+    failed_before("", failure)
 }
 
 /// The inputs with the results that they refer to, checked against the schema of the task.

@@ -141,6 +141,13 @@ impl Fixture {
         panic!("{id} is not {status}: {}", self.task(id).await);
     }
 
+    /// Waits until handlers were called this often.
+    pub(crate) async fn wait_for_runs(&self, count: usize) {
+        while self.world.runs().len() < count {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+
     /// Waits until no task of the flow can run without another command.
     pub(crate) async fn wait_for_rest(&self, root: &str) {
         let input = json!({"task_id": root});

@@ -5,6 +5,7 @@
 mod members;
 #[cfg(test)]
 mod tests;
+mod updates;
 
 use std::str::FromStr as _;
 
@@ -16,6 +17,8 @@ use serde_json::{Map, Value};
 use super::members::{Place, is_known, wrong_type};
 use super::{Definition, NAME_CHARACTERS_LIMIT, NewTask, Priority, TaskId};
 use crate::plan::{PlanError, Problem, ProblemKind, Problems, TASKS_LIMIT};
+
+pub(crate) use updates::{Updates, read_updates};
 
 /// A task of a request, and where it was.
 #[derive(Clone, Debug, PartialEq)]

@@ -31,6 +31,7 @@ CREATE INDEX tasks_flow ON tasks (flow);
 CREATE INDEX tasks_parent ON tasks (parent) WHERE parent IS NOT NULL;
 CREATE INDEX tasks_ready ON tasks (priority, turn, key) WHERE queued = 1;
 CREATE INDEX tasks_due ON tasks (due_at) WHERE queued = 2;
+CREATE INDEX tasks_roots ON tasks (updated_at) WHERE flow = key;
 CREATE INDEX tasks_active ON tasks (flow) WHERE queued > 0;
 
 CREATE TABLE task_definitions (

@@ -31,7 +31,9 @@ const SAVE: &str = "
 const REDEFINE: &str = "UPDATE task_definitions SET text = ?2 WHERE task = ?1";
 
 const REORDER: &str = "
-    UPDATE tasks SET priority = ?2, user_id = ?3, has_references = ?4 WHERE key = ?1";
+    UPDATE tasks SET priority = ?2, user_id = ?3 WHERE key = ?1";
+
+const MARK_REFERENCED: &str = "UPDATE tasks SET has_references = 1 WHERE key = ?1";
 
 const DELETES: [&str; 5] = [
     "DELETE FROM tasks WHERE key = ?1",
@@ -149,8 +151,16 @@ pub(super) fn redefine(
         key.0,
         redefined.priority.number(),
         redefined.user_id,
-        redefined.has_references,
     ])?;
+    Ok(())
+}
+
+/// Notes that other tasks refer to these as their originals.
+pub(super) fn mark_referenced(connection: &Connection, keys: &[Key]) -> Result<(), QueryError> {
+    let mut statement = connection.prepare_cached(MARK_REFERENCED)?;
+    for key in keys {
+        statement.execute([key.0])?;
+    }
     Ok(())
 }
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use panpan_flow::TaskId;
 use panpan_flow::ports::{
-    Announced, Edge, Filter, Key, NewRow, Page, Redefined, Row, Rows, StoredDefinition,
-    StoredOutcome,
+    Announced, Edge, Filter, JournalPage, Key, NewRow, Page, Redefined, Row, Rows,
+    StoredDefinition, StoredOutcome,
 };
 use panpan_runtime::BoxFuture;
 use panpan_runtime::ports::StoreError;
@@ -104,6 +104,13 @@ impl Rows for SqliteRows<'_> {
         self.run(|connection, _| change::redefine(connection, key, redefined))
     }
 
+    fn mark_referenced<'a>(
+        &'a mut self,
+        keys: &'a [Key],
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        self.run(|connection, _| change::mark_referenced(connection, keys))
+    }
+
     fn delete<'a>(&'a mut self, keys: &'a [Key]) -> BoxFuture<'a, Result<(), StoreError>> {
         self.run(|connection, _| change::delete(connection, keys))
     }
@@ -195,7 +202,15 @@ impl Rows for SqliteRows<'_> {
         flow: Key,
         after: u64,
         limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<(u64, Announced)>, StoreError>> {
+    ) -> BoxFuture<'_, Result<JournalPage, StoreError>> {
         self.run(|connection, _| select::announcements(connection, flow, after, limit))
+    }
+
+    fn resting(
+        &mut self,
+        since: Timestamp,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Key>, StoreError>> {
+        self.run(|connection, _| select::resting(connection, since, limit))
     }
 }

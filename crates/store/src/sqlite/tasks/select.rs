@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use panpan_flow::ports::{
-    Announced, Edge, Ending, Filter, Key, Page, Row, StoredDefinition, StoredOutcome,
+    Announced, Edge, Ending, Filter, JournalPage, Key, Page, Row, StoredDefinition, StoredOutcome,
 };
 use panpan_flow::{Announcement, Priority, Queued, Run, State, TaskId};
 use rusqlite::types::Value;
@@ -58,6 +58,11 @@ const TURN: &str = "
     SELECT turn FROM tasks WHERE queued = 1 AND priority = ?1 ORDER BY turn LIMIT 1";
 
 const IS_ACTIVE: &str = "SELECT EXISTS (SELECT 1 FROM tasks WHERE flow = ?1 AND queued > 0)";
+
+const RESTING: &str = "
+    SELECT key FROM tasks AS root WHERE flow = key AND updated_at < ?1 AND NOT EXISTS (
+        SELECT 1 FROM tasks WHERE flow = root.key AND (queued > 0 OR state = 1 OR updated_at >= ?1))
+    ORDER BY updated_at, key LIMIT ?2";
 
 const ANNOUNCEMENTS: &str = "
     SELECT number, flow, task, at, what, state, progress FROM task_journal
@@ -220,13 +225,24 @@ pub(super) fn is_active(connection: &Connection, flow: Key) -> Result<bool, Quer
     Ok(statement.query_row([flow.0], |row| row.get(0))?)
 }
 
+/// Flows that rest and have not changed since a time.
+pub(super) fn resting(
+    connection: &Connection,
+    since: Timestamp,
+    limit: usize,
+) -> Result<Vec<Key>, QueryError> {
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let parameters = [since.as_millisecond(), limit];
+    all(connection, RESTING, parameters, |row| Ok(Key(row.get(0)?)))
+}
+
 /// Entries of a journal.
 pub(super) fn announcements(
     connection: &Connection,
     flow: Key,
     after: u64,
     limit: usize,
-) -> Result<Vec<(u64, Announced)>, QueryError> {
+) -> Result<JournalPage, QueryError> {
     let after = i64::try_from(after).unwrap_or(i64::MAX);
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     all(connection, ANNOUNCEMENTS, [flow.0, after, limit], |row| {

@@ -182,7 +182,7 @@ pub(crate) async fn another_worker_takes_over_when_a_lease_ends(fixture: Fixture
     let worker = fixture.worker();
     let tasks = json!([calling(1, "held", "test/hold")]);
     fixture.execute(tasks).await;
-    fixture.wait_for(&id(1), "in_progress").await;
+    fixture.wait_for_runs(1).await;
     worker.crash();
     let _second = fixture.worker();
     fixture.clock.advance(LEASE_MS + 1);

@@ -1,0 +1,123 @@
+//! Copies a task, alone or with the tasks below it, as the root of a new flow.
+
+use std::collections::BTreeMap;
+
+use panpan_failure::Violation;
+use panpan_runtime::ports::{Ids, StoreError};
+
+use super::create::{Created, Creator, Release, create};
+use super::view::{FoundTask, Visible, find, tree};
+use crate::error::TaskError;
+use crate::plan::{Methods, Problem, ProblemKind, Problems};
+use crate::ports::Rows;
+use crate::references::{redirect, references};
+use crate::task::{Definition, Dependency, NewTask, Origin, Place, ReadTask, TaskId};
+
+/// Copies a task.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Copy {
+    pub(crate) id: TaskId,
+    /// Whether all tasks below it are copied, too.
+    pub(crate) with_children: bool,
+    /// What the copies are.
+    pub(crate) origin: fn(TaskId) -> Origin,
+}
+
+/// A copied task.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Copied {
+    pub(crate) root: TaskId,
+    /// The dependencies on tasks that are not part of the copy, with the copies that had them.
+    pub(crate) dropped: Vec<(TaskId, Dependency)>,
+}
+
+/// Copies a task. The originals only learn that they have copies.
+pub(crate) async fn copy(
+    rows: &mut dyn Rows,
+    caller: (&Creator, &Visible),
+    command: Copy,
+    ids: &dyn Ids,
+    methods: &(dyn Methods + Send + Sync),
+) -> Result<Copied, TaskError> {
+    let (_, visible) = caller;
+    let originals = match command.with_children {
+        true => tree(rows, visible, command.id).await??,
+        false => vec![find(rows, visible, command.id).await??],
+    };
+    let new_id = |found: &FoundTask| (found.row.id, TaskId::from_random(ids.new_id()));
+    let copies = Copies {
+        ids: originals.iter().map(new_id).collect(),
+        origin: command.origin,
+    };
+    let mut dropped = Vec::new();
+    let mut problems = Problems::default();
+    let mut tasks = Vec::with_capacity(originals.len());
+    for original in &originals {
+        let text = &original.definition;
+        let definition = Definition::from_text(text).map_err(|_| StoreError::Damaged)?;
+        copies.check_references(original.row.id, &definition, &mut problems);
+        tasks.push(copies.task(original, definition, &mut dropped));
+    }
+    problems.or_err(|| ())?;
+    let Created { root, .. } = create(rows, caller, tasks, methods, Release::Later).await?;
+    Ok(Copied { root, dropped })
+}
+
+/// The new ids of copied tasks.
+struct Copies {
+    ids: BTreeMap<TaskId, TaskId>,
+    origin: fn(TaskId) -> Origin,
+}
+
+impl Copies {
+    fn new_id(&self, original: TaskId) -> Option<TaskId> {
+        self.ids.get(&original).copied()
+    }
+
+    /// An input cannot refer to the result of a task that is not part of the copy.
+    fn check_references(&self, task: TaskId, definition: &Definition, problems: &mut Problems) {
+        let found = references(&definition.inputs).filter_map(Result::ok);
+        let outside = found.filter(|(_, it)| !self.ids.contains_key(&it.task));
+        for (pointer, reference) in outside {
+            let kind = ProblemKind::Dependency;
+            problems.note(kind, || {
+                let reason = format!(
+                    "the inputs of task {task} refer at {pointer} to a task that is not copied with it"
+                );
+                let violation = Violation::value("/task_id", reason)
+                    .expected("a task whose inputs refer only to tasks that are copied, too")
+                    .actual(reference.task.to_string());
+                Problem::new(kind, task, violation)
+            });
+        }
+    }
+
+    fn task(
+        &self,
+        original: &FoundTask,
+        mut definition: Definition,
+        dropped: &mut Vec<(TaskId, Dependency)>,
+    ) -> ReadTask {
+        let old = original.row.id;
+        let id = self.new_id(old).expect("every copied task has a new id");
+        let mut dependencies = Vec::new();
+        for (on, required) in original.dependencies.iter().copied() {
+            match self.new_id(on) {
+                Some(id) => dependencies.push(Dependency { id, required }),
+                None => dropped.push((id, Dependency { id: on, required })),
+            }
+        }
+        definition.inputs = redirect(&definition.inputs, &|it| self.new_id(it));
+        definition.origin = (self.origin)(old);
+        ReadTask {
+            task: NewTask {
+                id,
+                parent: original.parent.and_then(|it| self.new_id(it)),
+                dependencies,
+                definition,
+            },
+            place: Place::Only,
+            id_is_given: false,
+        }
+    }
+}

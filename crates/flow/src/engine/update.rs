@@ -1,0 +1,255 @@
+//! Changes a task: its definition, its dependencies, its state.
+//!
+//! Nothing changes while the task is in progress. Dependencies change only while it is pending. A change of the state
+//! comes first, and the other changes apply to the state after it.
+
+use std::collections::BTreeMap;
+
+use panpan_failure::Violation;
+use panpan_runtime::ports::StoreError;
+
+use super::changes::Changes;
+use super::check::check;
+use super::commands::{DEFAULT_MESSAGE, cancel_found};
+use super::cycle::{ids_of, new_cycle};
+use super::view::{Visible, find_visible};
+use crate::error::TaskError;
+use crate::plan::{About, Methods, PlanError, Problem, ProblemKind, arrows};
+use crate::ports::{Edge, Key, Redefined, Row, Rows};
+use crate::state::{State, Transition};
+use crate::step::{Event, is_satisfied};
+use crate::task::{Definition, Dependency, NewTask, Origin, Place, ReadTask, TaskId, Updates};
+
+/// Changes a task.
+#[derive(Clone, Debug)]
+pub(crate) struct Update {
+    pub(crate) id: TaskId,
+    pub(crate) updates: Updates,
+}
+
+/// A change of the state that a caller may request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum StateChange {
+    Cancel,
+    Reset,
+}
+
+/// Changes a task; returns the tasks whose handlers have to stop.
+pub(crate) async fn update(
+    rows: &mut dyn Rows,
+    visible: &Visible,
+    command: &Update,
+    methods: &(dyn Methods + Send + Sync),
+) -> Result<(Row, Vec<TaskId>), TaskError> {
+    let updates = &command.updates;
+    let row = find_visible(rows, visible, command.id).await??;
+    let definition = definition(rows, row.key).await?;
+    if matches!(definition.origin, Origin::Archive(_)) {
+        return Err(TaskError::Archived(row.id));
+    }
+    let change = state_change(&row, updates.status)?;
+    allow(&row, change, updates)?;
+    let changed = updates.applied_to(&definition);
+    let dependencies = match updates.concern_the_plan() {
+        true => check_plan(rows, visible, &row, updates, &changed, methods).await?,
+        false => Vec::new(),
+    };
+    let (row, stopped) = change_state(rows, row, change).await?;
+    let row = match updates.dependencies.is_some() {
+        true => replace_dependencies(rows, row, &dependencies).await?,
+        false => row,
+    };
+    let row = match updates.concern_the_definition() {
+        true => redefine(rows, row, &changed).await?,
+        false => row,
+    };
+    Ok((row, stopped))
+}
+
+async fn definition(rows: &mut dyn Rows, key: Key) -> Result<Definition, StoreError> {
+    let stored = rows.definitions(&[key]).await?.pop();
+    let stored = stored.ok_or(StoreError::Damaged)?;
+    Definition::from_text(&stored.text).map_err(|_| StoreError::Damaged)
+}
+
+/// What a requested state means. Only a worker starts, completes and fails tasks.
+fn state_change(row: &Row, requested: Option<State>) -> Result<Option<StateChange>, TaskError> {
+    let current = row.run.state;
+    let Some(requested) = requested.filter(|it| *it != current) else {
+        return Ok(None);
+    };
+    let transition = Transition::new(current, requested);
+    let refused = |reason: String| TaskError::Transition {
+        task: row.id,
+        transition,
+        reason,
+    };
+    match (current.to(requested), requested) {
+        (Err(transition), _) => Err(refused(transition.reason())),
+        (Ok(_), State::Cancelled) => Ok(Some(StateChange::Cancel)),
+        (Ok(_), State::Pending) => Ok(Some(StateChange::Reset)),
+        (Ok(_), _) => Err(refused(format!(
+            "a task becomes {requested} only by being executed: use tasks/execute"
+        ))),
+    }
+}
+
+/// Refuses changes that the state of the task does not allow.
+fn allow(row: &Row, change: Option<StateChange>, updates: &Updates) -> Result<(), TaskError> {
+    let state = match change {
+        None => row.run.state,
+        Some(StateChange::Cancel) => State::Cancelled,
+        Some(StateChange::Reset) => State::Pending,
+    };
+    if state == State::InProgress && !updates.members.is_empty() {
+        return Err(TaskError::InProgress {
+            task: row.id,
+            members: updates.members.clone(),
+        });
+    }
+    if state != State::Pending && updates.dependencies.is_some() {
+        return Err(TaskError::Transition {
+            task: row.id,
+            transition: Transition::new(state, State::Pending),
+            reason: "dependencies can be changed only while the task is pending".to_owned(),
+        });
+    }
+    Ok(())
+}
+
+/// Checks the changed task as if it were new, and that no cycle leads back to it. Returns its new dependencies.
+async fn check_plan(
+    rows: &mut dyn Rows,
+    visible: &Visible,
+    row: &Row,
+    updates: &Updates,
+    changed: &Definition,
+    methods: &(dyn Methods + Send + Sync),
+) -> Result<Vec<(Row, bool)>, TaskError> {
+    let parent = row.parent.as_slice();
+    let parent = rows.load(parent).await?.first().map(|it| it.id);
+    let dependencies = match &updates.dependencies {
+        Some(dependencies) => dependencies.clone(),
+        None => dependencies(rows, row.key).await?,
+    };
+    let mut definition = changed.clone();
+    // The original may be gone, which does not matter any more.
+    definition.origin = Origin::Create;
+    let task = ReadTask {
+        task: NewTask {
+            id: row.id,
+            parent,
+            dependencies: dependencies.clone(),
+            definition,
+        },
+        place: Place::Updates,
+        id_is_given: false,
+    };
+    let checked = check(rows, visible, vec![task], methods).await;
+    let on: Vec<TaskId> = dependencies.iter().map(|it| it.id).filter(|it| *it != row.id).collect();
+    let found = rows.find(&on).await?.into_iter();
+    let mut found: BTreeMap<TaskId, Row> = found.map(|it| (it.id, it)).collect();
+    found.retain(|_, it| it.flow == row.flow);
+    let on: Vec<Key> = found.values().map(|it| it.key).collect();
+    let cycle = new_cycle(rows, row.key, &on).await?;
+    let cycle = match cycle {
+        Some(cycle) => Some(cycle_error(ids_of(rows, &cycle).await?, &dependencies)),
+        None => None,
+    };
+    match (checked, cycle) {
+        (Err(TaskError::Plan(error)), Some(cycle)) => Err(error.and(cycle).into()),
+        (Err(error), _) => Err(error),
+        (Ok(_), Some(cycle)) => Err(cycle.into()),
+        (Ok(_), None) => {
+            let rows = dependencies.iter().filter_map(|it| Some((found.remove(&it.id)?, it.required)));
+            Ok(rows.collect())
+        }
+    }
+}
+
+fn cycle_error(ids: Vec<TaskId>, dependencies: &[Dependency]) -> PlanError {
+    let next = ids.get(1);
+    let number = dependencies.iter().position(|it| Some(&it.id) == next).unwrap_or_default();
+    let pointer = format!("{}/{number}/id", Place::Updates.member("dependencies"));
+    let violation = Violation::value(pointer, "the dependencies form a cycle")
+        .expected("dependencies without a cycle")
+        .actual(arrows(&ids));
+    let problem = Problem::new(ProblemKind::Cycle, ids.first().copied(), violation);
+    PlanError::one(problem.about(About::Cycle(ids)))
+}
+
+async fn dependencies(rows: &mut dyn Rows, task: Key) -> Result<Vec<Dependency>, StoreError> {
+    let edges = rows.dependencies(&[task]).await?;
+    let on: Vec<Key> = edges.iter().map(|edge| edge.on).collect();
+    let ids = rows.load(&on).await?.into_iter();
+    let ids: BTreeMap<Key, TaskId> = ids.map(|row| (row.key, row.id)).collect();
+    let dependency = |edge: &Edge| {
+        Some(Dependency {
+            id: *ids.get(&edge.on)?,
+            required: edge.required,
+        })
+    };
+    Ok(edges.iter().filter_map(dependency).collect())
+}
+
+async fn change_state(
+    rows: &mut dyn Rows,
+    row: Row,
+    change: Option<StateChange>,
+) -> Result<(Row, Vec<TaskId>), TaskError> {
+    match change {
+        None => Ok((row, Vec::new())),
+        Some(StateChange::Cancel) => cancel_found(rows, row, DEFAULT_MESSAGE).await,
+        Some(StateChange::Reset) => {
+            let mut changes = Changes::new(rows);
+            let row = changes.apply(row, &Event::Reset).expect("a failed task can be reset");
+            let row = changes.apply(row, &Event::Withheld);
+            let row = row.expect("a withheld task keeps its state");
+            let stopped = changes.write().await?;
+            Ok((row, stopped))
+        }
+    }
+}
+
+async fn replace_dependencies(
+    rows: &mut dyn Rows,
+    row: Row,
+    dependencies: &[(Row, bool)],
+) -> Result<Row, StoreError> {
+    let edge = |(on, required): &(Row, bool)| Edge {
+        task: row.key,
+        on: on.key,
+        required: *required,
+    };
+    let edges: Vec<Edge> = dependencies.iter().map(edge).collect();
+    rows.replace_dependencies(row.key, &edges).await?;
+    let is_waiting = |(on, required): &&(Row, bool)| !is_satisfied(*required, on.run.state);
+    let waiting = dependencies.iter().filter(is_waiting).count();
+    let by = i64::try_from(waiting).unwrap_or(i64::MAX) - i64::from(row.run.waiting);
+    let mut changes = Changes::new(rows);
+    let row = changes.apply(row, &Event::DependenciesChanged(by));
+    let row = row.expect("changed dependencies change no state");
+    changes.write().await?;
+    Ok(row)
+}
+
+async fn redefine(
+    rows: &mut dyn Rows,
+    mut row: Row,
+    definition: &Definition,
+) -> Result<Row, StoreError> {
+    let redefined = Redefined {
+        definition: definition.to_text().into(),
+        priority: definition.priority,
+        user_id: definition.user_id().map(str::to_owned),
+    };
+    if definition.priority != row.priority {
+        let turns = rows.turns().await?;
+        row.turn = turns[usize::from(definition.priority.number())] + 1;
+        row.priority = definition.priority;
+    }
+    row.run.updated_at = rows.now();
+    rows.redefine(row.key, &redefined).await?;
+    rows.save(std::slice::from_ref(&row)).await?;
+    Ok(row)
+}

@@ -1,0 +1,293 @@
+//! The rows of tasks in memory, within a transaction.
+
+use std::future::ready;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use panpan_flow::ports::{
+    Announced, Edge, Filter, JournalPage, Key, NewRow, Page, Redefined, Row, Rows,
+    StoredDefinition, StoredOutcome,
+};
+use panpan_flow::{Priority, Queued, State, TaskId};
+use panpan_runtime::BoxFuture;
+use panpan_runtime::ports::StoreError;
+
+use super::{MEMORY_TASKS_BYTES_LIMIT, TASK_BYTES, Task, Tasks, outcome_bytes};
+
+/// The rows of tasks: the caller holds the lock of the store.
+pub(in crate::memory) struct MemoryRows<'a> {
+    pub(in crate::memory) tasks: &'a mut Tasks,
+    pub(in crate::memory) now: Timestamp,
+}
+
+fn done<'a, T: Send + 'a>(result: T) -> BoxFuture<'a, Result<T, StoreError>> {
+    Box::pin(ready(Ok(result)))
+}
+
+impl Rows for MemoryRows<'_> {
+    fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    fn reserve(&mut self, count: usize) -> BoxFuture<'_, Result<Vec<Key>, StoreError>> {
+        let first = self.tasks.last_key + 1;
+        self.tasks.last_key += i64::try_from(count).unwrap_or(i64::MAX);
+        done((first..=self.tasks.last_key).map(Key).collect())
+    }
+
+    fn insert<'a>(&'a mut self, tasks: &'a [NewRow]) -> BoxFuture<'a, Result<(), StoreError>> {
+        let new: usize = tasks.iter().map(|it| TASK_BYTES + it.definition.len()).sum();
+        if self.tasks.bytes.saturating_add(new) > MEMORY_TASKS_BYTES_LIMIT {
+            return Box::pin(ready(Err(StoreError::Full)));
+        }
+        for task in tasks {
+            self.tasks.insert(task);
+        }
+        done(())
+    }
+
+    fn find<'a>(&'a mut self, ids: &'a [TaskId]) -> BoxFuture<'a, Result<Vec<Row>, StoreError>> {
+        let keys = ids.iter().filter_map(|id| self.tasks.keys.get(id));
+        let tasks = keys.filter_map(|key| self.tasks.tasks.get(key));
+        done(tasks.map(|task| task.row.clone()).collect())
+    }
+
+    fn load<'a>(&'a mut self, keys: &'a [Key]) -> BoxFuture<'a, Result<Vec<Row>, StoreError>> {
+        done(self.tasks.found(keys).map(|it| it.row.clone()).collect())
+    }
+
+    fn list<'a>(
+        &'a mut self,
+        filter: &'a Filter,
+        page: Page,
+    ) -> BoxFuture<'a, Result<Vec<Row>, StoreError>> {
+        let number = |it: u64| usize::try_from(it).unwrap_or(usize::MAX);
+        let found = self.tasks.matching(filter);
+        let found = found.skip(number(page.offset)).take(number(page.limit));
+        done(found.map(|it| it.row.clone()).collect())
+    }
+
+    fn count<'a>(&'a mut self, filter: &'a Filter) -> BoxFuture<'a, Result<[u64; 5], StoreError>> {
+        let mut counts = [0; 5];
+        for task in self.tasks.matching(filter) {
+            let state = task.row.run.state;
+            if let Some(index) = State::ALL.iter().position(|it| *it == state) {
+                counts[index] += 1;
+            }
+        }
+        done(counts)
+    }
+
+    fn save<'a>(&'a mut self, rows: &'a [Row]) -> BoxFuture<'a, Result<(), StoreError>> {
+        for row in rows {
+            self.tasks.change(row.key, |task| {
+                task.row.turn = row.turn;
+                task.row.run = row.run.clone();
+            });
+        }
+        done(())
+    }
+
+    fn definitions<'a>(
+        &'a mut self,
+        keys: &'a [Key],
+    ) -> BoxFuture<'a, Result<Vec<StoredDefinition>, StoreError>> {
+        let definition = |task: &Task| StoredDefinition {
+            key: task.row.key,
+            text: task.definition.clone(),
+            authority: task.authority.clone(),
+        };
+        done(self.tasks.found(keys).map(definition).collect())
+    }
+
+    fn redefine<'a>(
+        &'a mut self,
+        key: Key,
+        redefined: &'a Redefined,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        let mut grown = 0;
+        self.tasks.change(key, |task| {
+            grown = redefined.definition.len().saturating_sub(task.definition.len());
+            task.definition = redefined.definition.clone();
+            task.user_id.clone_from(&redefined.user_id);
+            task.row.priority = redefined.priority;
+        });
+        self.tasks.bytes += grown;
+        done(())
+    }
+
+    fn mark_referenced<'a>(
+        &'a mut self,
+        keys: &'a [Key],
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        for key in keys {
+            self.tasks.change(*key, |task| task.row.has_references = true);
+        }
+        done(())
+    }
+
+    fn delete<'a>(&'a mut self, keys: &'a [Key]) -> BoxFuture<'a, Result<(), StoreError>> {
+        for key in keys {
+            self.tasks.delete(*key);
+        }
+        done(())
+    }
+
+    fn dependencies<'a>(
+        &'a mut self,
+        keys: &'a [Key],
+    ) -> BoxFuture<'a, Result<Vec<Edge>, StoreError>> {
+        let found = self.tasks.found(keys);
+        done(found.flat_map(|it| it.dependencies.clone()).collect())
+    }
+
+    fn dependents<'a>(
+        &'a mut self,
+        keys: &'a [Key],
+    ) -> BoxFuture<'a, Result<Vec<Edge>, StoreError>> {
+        let edges = keys.iter().filter_map(|key| self.tasks.dependents.get(key));
+        done(edges.flatten().copied().collect())
+    }
+
+    fn replace_dependencies<'a>(
+        &'a mut self,
+        task: Key,
+        edges: &'a [Edge],
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        if let Some(found) = self.tasks.tasks.get_mut(&task) {
+            let before = std::mem::replace(&mut found.dependencies, edges.to_vec());
+            self.tasks.unlink(&before);
+            self.tasks.link(edges);
+        }
+        done(())
+    }
+
+    fn outcomes<'a>(
+        &'a mut self,
+        keys: &'a [Key],
+    ) -> BoxFuture<'a, Result<Vec<StoredOutcome>, StoreError>> {
+        let current = |task: &Task| {
+            let generation = task.row.run.generation;
+            let mut outcomes = task.outcomes.iter();
+            outcomes.find(|it| it.generation == generation).cloned()
+        };
+        done(self.tasks.found(keys).filter_map(current).collect())
+    }
+
+    fn generations(&mut self, key: Key) -> BoxFuture<'_, Result<Vec<StoredOutcome>, StoreError>> {
+        let task = self.tasks.tasks.get(&key);
+        done(task.map(|it| it.outcomes.clone()).unwrap_or_default())
+    }
+
+    fn keep<'a>(
+        &'a mut self,
+        outcomes: &'a [StoredOutcome],
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        for outcome in outcomes {
+            if let Some(task) = self.tasks.tasks.get_mut(&outcome.key) {
+                task.outcomes.push(outcome.clone());
+                self.tasks.bytes += outcome_bytes(outcome);
+            }
+        }
+        done(())
+    }
+
+    fn histories<'a>(
+        &'a mut self,
+        keys: &'a [Key],
+    ) -> BoxFuture<'a, Result<Vec<(Key, Arc<str>)>, StoreError>> {
+        let history = |task: &Task| Some((task.row.key, task.history.clone()?));
+        done(self.tasks.found(keys).filter_map(history).collect())
+    }
+
+    fn set_history<'a>(
+        &'a mut self,
+        key: Key,
+        history: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        if let Some(task) = self.tasks.tasks.get_mut(&key) {
+            task.history = history.map(Into::into);
+        }
+        done(())
+    }
+
+    fn promote(&mut self, limit: usize) -> BoxFuture<'_, Result<(), StoreError>> {
+        let now = self.now;
+        let due = self.tasks.due.iter().take_while(|(at, _)| *at <= now);
+        let due: Vec<Key> = due.take(limit).map(|(_, key)| *key).collect();
+        for key in due {
+            let ready = |task: &mut Task| task.row.run.queued = Queued::Ready;
+            self.tasks.change(key, ready);
+        }
+        done(())
+    }
+
+    fn ready(&mut self, limit: usize) -> BoxFuture<'_, Result<Vec<Row>, StoreError>> {
+        let keys = self.tasks.ready.iter().take(limit);
+        let tasks = keys.filter_map(|(_, _, key)| self.tasks.tasks.get(key));
+        done(tasks.map(|it| it.row.clone()).collect())
+    }
+
+    fn next_due(&mut self) -> BoxFuture<'_, Result<Option<Timestamp>, StoreError>> {
+        done(self.tasks.due.first().map(|(at, _)| *at))
+    }
+
+    fn turns(&mut self) -> BoxFuture<'_, Result<[i64; 4], StoreError>> {
+        let mut turns = [0; 4];
+        for (number, turn) in (0..).zip(&mut turns) {
+            let Ok(priority) = Priority::try_from(number) else {
+                continue;
+            };
+            let first = (priority, i64::MIN, Key(i64::MIN));
+            let mut ready = self.tasks.ready.range(first..);
+            let first = ready.next().filter(|(found, _, _)| *found == priority);
+            *turn = first.map_or(0, |(_, turn, _)| *turn);
+        }
+        done(turns)
+    }
+
+    fn is_active(&mut self, flow: Key) -> BoxFuture<'_, Result<bool, StoreError>> {
+        done(self.tasks.active.get(&flow).is_some_and(|it| *it > 0))
+    }
+
+    fn announce<'a>(
+        &'a mut self,
+        announced: &'a [Announced],
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        for entry in announced {
+            self.tasks.last_number += 1;
+            let number = self.tasks.last_number;
+            let journal = self.tasks.journals.entry(entry.flow).or_default();
+            journal.insert(number, entry.clone());
+        }
+        done(())
+    }
+
+    fn announcements(
+        &mut self,
+        flow: Key,
+        after: u64,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<JournalPage, StoreError>> {
+        let journal = self.tasks.journals.get(&flow);
+        let entries = journal.into_iter().flat_map(|it| it.range(after.saturating_add(1)..));
+        let entries = entries.take(limit).map(|(number, it)| (*number, it.clone()));
+        done(entries.collect())
+    }
+
+    fn resting(
+        &mut self,
+        since: Timestamp,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Key>, StoreError>> {
+        let mut resting: Vec<(Timestamp, Key)> = Vec::new();
+        for (flow, tasks) in &self.tasks.flows {
+            let root = self.tasks.tasks.get(flow);
+            if let Some(root) = root.filter(|_| self.tasks.rests_since(tasks, since)) {
+                resting.push((root.row.run.updated_at, *flow));
+            }
+        }
+        resting.sort_unstable();
+        done(resting.into_iter().take(limit).map(|(_, flow)| flow).collect())
+    }
+}
