@@ -6,10 +6,13 @@ use std::time::Duration;
 
 use anyhow::Context;
 use futures_util::future::join_all;
+use panpan_flow::{Worker, WorkerSettings};
 use panpan_mcp::names::DEFINITION_EXTENSION;
 use panpan_redact::Redactor;
 use panpan_runtime::system::SystemClock;
-use panpan_runtime::{Builder, Dispatcher, Ports, Registration, Registry, Settings};
+use panpan_runtime::{
+    Builder, CancellationToken, Dispatcher, Ports, Registration, Registry, Settings,
+};
 use panpan_surfaces::identity::Tokens;
 use panpan_surfaces::limits::Limits;
 use panpan_surfaces::{Anonymous, Gateway};
@@ -38,6 +41,8 @@ pub(crate) struct Backend {
     /// The call settings of each server.
     calls: Vec<SourceCalls>,
     sources: Mutex<SourceOperations>,
+    /// Whether this command runs tasks, and not only creates them.
+    runs_tasks: bool,
 }
 
 /// A selection of MCP servers.
@@ -98,13 +103,17 @@ impl Backend {
         let (described, servers) = (sources.load()?, sources.upstreams()?);
         warn_about_blocked(&described);
         let store = open_store(&config.store, config.store_bytes())?;
-        Self::with(
+        let backend = Self::with(
             store,
             described,
             servers,
             sources.server_calls(),
             config.settings(),
-        )
+        )?;
+        Ok(Self {
+            runs_tasks: true,
+            ..backend
+        })
     }
 
     fn with(
@@ -128,6 +137,7 @@ impl Backend {
             servers,
             calls,
             sources: Mutex::new(sources),
+            runs_tasks: false,
         })
     }
 
@@ -337,7 +347,17 @@ impl Backend {
         gateway
     }
 
-    /// Does some work while the store is maintained, then waits for keyed calls that still run, at most for the
+    /// The worker that runs tasks, if this command serves them.
+    fn worker(&self) -> Option<Worker> {
+        let runs_tasks = self.runs_tasks && self.sources().described.built_in.has_tasks();
+        runs_tasks.then(|| {
+            let ports = Ports::system(self.store.outcomes.clone());
+            let (flows, dispatcher) = (self.store.flows.clone(), self.dispatcher.clone());
+            Worker::new(flows, dispatcher, ports, WorkerSettings::default())
+        })
+    }
+
+    /// Does some work while the store is maintained and tasks run, then waits for keyed calls that still run, at most for the
     /// time that is left at that moment, and closes the MCP servers.
     pub(crate) async fn run_and_drain<T>(
         &self,
@@ -345,9 +365,20 @@ impl Backend {
         left: impl FnOnce() -> Duration,
     ) -> T {
         let maintenance = tokio::spawn(maintain(self.dispatcher.clone()));
+        let stop = CancellationToken::new();
+        let worker = self.worker().map(|it| tokio::spawn(it.run(stop.clone())));
         let done = work.await;
+        // Tasks that are cut off are taken over when their leases end.
+        stop.cancel();
         // Keyed calls continue after their callers have left.
-        let drained = tokio::time::timeout(left(), self.dispatcher.drain()).await;
+        let drained = tokio::time::timeout(left(), async {
+            self.dispatcher.drain().await;
+            if let Some(worker) = worker {
+                // A worker that panicked has nothing to wait for.
+                let _ = worker.await;
+            }
+        })
+        .await;
         maintenance.abort();
         // Writes the metrics since the last round; the process ends, so a failure changes nothing.
         let _ = self.dispatcher.maintain().await;
@@ -388,7 +419,8 @@ impl SourceOperations {
     }
 
     fn built_in(&self, store: &Store) -> Vec<Registration> {
-        let mut operations = self.described.built_in.registrations(&store.outcomes);
+        let built_in = &self.described.built_in;
+        let mut operations = built_in.registrations(&store.outcomes, &store.flows);
         operations.extend(self.described.outbound.iter().cloned());
         operations
     }

@@ -5,11 +5,12 @@
 
 use std::sync::Arc;
 
+use panpan_flow::Flows;
 use panpan_runtime::ports::Outcomes;
 use panpan_runtime::{Builder, Registration, Registry};
 
 /// The namespaces that can be selected.
-pub(crate) const NAMESPACES: [&str; 3] = ["calls", "json", "services"];
+pub(crate) const NAMESPACES: [&str; 4] = ["calls", "json", "services", "tasks"];
 
 /// The value of the setting that selects no namespace.
 pub(crate) const NONE: &str = "none";
@@ -61,10 +62,14 @@ impl Default for BuiltIns {
 
 impl BuiltIns {
     /// The operations.
-    pub(crate) fn registrations(&self, outcomes: &Arc<dyn Outcomes>) -> Vec<Registration> {
+    pub(crate) fn registrations(
+        &self,
+        outcomes: &Arc<dyn Outcomes>,
+        flows: &Flows,
+    ) -> Vec<Registration> {
         let mut builder = Registry::builder();
         for namespace in NAMESPACES.iter().filter(|it| self.is_selected(it)) {
-            builder = register(builder, namespace, outcomes);
+            builder = register(builder, namespace, outcomes, flows);
         }
         let mut operations = builder.into_registrations();
         if !self.are_tools {
@@ -77,16 +82,27 @@ impl BuiltIns {
         operations
     }
 
+    /// Whether tasks can be created and have to be run.
+    pub(crate) fn has_tasks(&self) -> bool {
+        self.is_selected("tasks")
+    }
+
     fn is_selected(&self, namespace: &str) -> bool {
         let selected = self.namespaces.as_ref();
         selected.is_none_or(|selected| selected.iter().any(|it| it == namespace))
     }
 }
 
-fn register(builder: Builder, namespace: &str, outcomes: &Arc<dyn Outcomes>) -> Builder {
+fn register(
+    builder: Builder,
+    namespace: &str,
+    outcomes: &Arc<dyn Outcomes>,
+    flows: &Flows,
+) -> Builder {
     match namespace {
         "calls" => panpan_operations::calls(builder, outcomes),
         "json" => panpan_operations::json(builder),
+        "tasks" => panpan_flow::operations(flows).into_iter().fold(builder, Builder::add),
         _ => builder.with_services(),
     }
 }
@@ -95,17 +111,19 @@ fn register(builder: Builder, namespace: &str, outcomes: &Arc<dyn Outcomes>) -> 
 mod tests {
     use std::collections::BTreeSet;
 
-    use panpan_runtime::system::SystemClock;
+    use panpan_runtime::system::{RandomIds, SystemClock};
     use panpan_store::MemoryStore;
 
     use super::*;
 
     /// Checks the namespaces that are served, and those that are MCP tools.
     fn check(settings: &BuiltInSettings, has_sources: bool, served: &[&str], tools: &[&str]) {
-        let outcomes: Arc<dyn Outcomes> = Arc::new(MemoryStore::new(Arc::new(SystemClock)));
+        let store = Arc::new(MemoryStore::new(Arc::new(SystemClock)));
+        let flows = Flows::new(store.clone(), Arc::new(RandomIds));
+        let outcomes: Arc<dyn Outcomes> = store;
         let builder = settings
             .select(has_sources)
-            .registrations(&outcomes)
+            .registrations(&outcomes, &flows)
             .into_iter()
             .fold(Registry::builder(), Builder::add);
         let registry = builder.build().unwrap();
@@ -130,18 +148,18 @@ mod tests {
 
     #[test]
     fn without_a_source_all_operations_are_served_as_tools() {
-        let all = ["calls", "demo", "json", "services"];
+        let all = ["calls", "demo", "json", "services", "tasks"];
         check(&settings(None, None), false, &all, &all);
-        let without_demo = ["calls", "json", "services"];
+        let without_demo = ["calls", "json", "services", "tasks"];
         let quiet = settings(None, Some(false));
         check(&quiet, false, &without_demo, &without_demo);
     }
 
     #[test]
     fn with_a_source_only_selected_operations_are_tools() {
-        let others = ["calls", "json", "services"];
+        let others = ["calls", "json", "services", "tasks"];
         check(&settings(None, None), true, &others, &[]);
-        let with_demo = ["calls", "demo", "json", "services"];
+        let with_demo = ["calls", "demo", "json", "services", "tasks"];
         check(&settings(None, Some(true)), true, &with_demo, &["demo"]);
         check(&settings(Some(&["json"]), None), true, &["json"], &["json"]);
         check(&settings(Some(&[]), None), true, &[], &[]);

@@ -5,8 +5,10 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use panpan_flow::Flows;
+use panpan_flow::ports::Tasks;
 use panpan_runtime::ports::{Documents, Outcomes};
-use panpan_runtime::system::SystemClock;
+use panpan_runtime::system::{RandomIds, SystemClock};
 use panpan_store::{MemoryStore, OpenError, SqliteOptions, SqliteStore};
 
 /// Where outcomes and tokens are stored.
@@ -23,6 +25,7 @@ pub(crate) enum StoreAddress {
 pub(crate) struct Store {
     pub(crate) outcomes: Arc<dyn Outcomes>,
     pub(crate) documents: Arc<dyn Documents>,
+    pub(crate) flows: Flows,
 }
 
 /// Why a text is not the address of a store. It contains only the scheme: the rest may contain a password.
@@ -68,10 +71,11 @@ impl StoreAddress {
 }
 
 impl Store {
-    fn of<S: Outcomes + Documents + 'static>(store: Arc<S>) -> Self {
+    fn of<S: Outcomes + Documents + Tasks + 'static>(store: Arc<S>) -> Self {
         Self {
             outcomes: store.clone(),
-            documents: store,
+            documents: store.clone(),
+            flows: Flows::new(store, Arc::new(RandomIds)),
         }
     }
 }

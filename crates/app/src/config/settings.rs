@@ -127,7 +127,7 @@ pub(super) static SETTINGS: [Setting; 36] = [
         |draft, _, names| put(&mut draft.config.sources.enabled, Some(names.to_vec()))))
         .flag("enable", "OPERATION", "Serve a built-in operation that is off by default: http/call; can be repeated")
         .for_stdio(),
-    of("builtin", List("a list of calls, json and services, or none", is_built_in_namespace,
+    of("builtin", List("a list of calls, json, services and tasks, or none", is_built_in_namespace,
         |draft, _, names| put(&mut draft.config.sources.built_in.namespaces, Some(Some(names.iter().filter(|it| *it != builtin::NONE).cloned().collect())))))
         .flag("builtin", "NAMESPACE", "Serve only these built-in operations: calls, json, services, or none; can be repeated [default: \
             all, as MCP tools only without a service or MCP server]")

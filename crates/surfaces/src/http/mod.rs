@@ -16,6 +16,7 @@ mod protocols;
 mod response;
 mod service;
 mod subscribe;
+mod task_events;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -114,6 +115,7 @@ fn paths() -> Router<HttpState> {
         .route("/batch", post(call::batch))
         .route("/operations/{*name}", post(call::named))
         .route("/subscribe", post(subscribe::subscribe))
+        .route("/tasks/{id}/events", get(task_events::follow))
         .route("/search", get(discover::search))
         .route("/schema", get(discover::schema))
         .route("/ws", any(protocols::websocket))

@@ -11,7 +11,7 @@ use panpan_failure::dialect::Dialect;
 use panpan_failure::{Failure, codes};
 
 use super::service::{self, Admitted, ConnectionInfo, Identified, identified};
-use super::{HttpState, body, headers, response};
+use super::{HttpState, body, headers, response, task_events};
 use crate::gateway::Surface;
 use crate::{jsonrpc, ws};
 
@@ -39,7 +39,9 @@ pub(super) async fn jsonrpc(
             return response;
         }
     };
+    let is_streamed = task_events::is_requested(&body, state.0.gateway.limits().body_bytes);
     match jsonrpc::serve(&state.0.gateway, &identified, &options, &body).await {
+        Some(bytes) if is_streamed => task_events::after_execute(state, &identified, bytes),
         Some(bytes) => response::json_bytes(bytes),
         None => StatusCode::NO_CONTENT.into_response(),
     }

@@ -17,6 +17,8 @@ use panpan_failure::dialect::{Dialect, Envelope};
 use panpan_failure::{Failure, Redacted, codes};
 use panpan_runtime::CallRequest;
 use serde::Serialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::call::{Received, receive_routed};
 use super::service::REQUEST_ID;
@@ -44,7 +46,7 @@ pub(super) fn open(state: HttpState, received: &Received, request: CallRequest) 
     let dialect = received.dialect;
     let gateway = &state.0.gateway;
     match gateway.subscribe(Surface::Http, &received.caller, request) {
-        Ok(items) => event_stream(state, items, dialect),
+        Ok(items) => event_stream(state, items, dialect, Format::DATA, None),
         Err(failure) => {
             let status = response::status(&failure);
             response::of_failure(&failure, status, dialect, Envelope::default())
@@ -52,9 +54,33 @@ pub(super) fn open(state: HttpState, received: &Received, request: CallRequest) 
     }
 }
 
-fn event_stream(state: HttpState, items: Items, dialect: Dialect) -> Response {
+/// How items are written as events.
+#[derive(Clone, Copy)]
+pub(super) struct Format(fn(&Value) -> Bytes);
+
+impl Format {
+    /// An item is the data of an event.
+    pub(super) const DATA: Self = Self(|item| event("", item));
+
+    /// An item has the members `id`, `event` and `data`.
+    pub(super) const WHOLE: Self = Self(|item| {
+        let name = item["event"].as_str().unwrap_or("message");
+        event(&format!("id: {}\nevent: {name}\n", item["id"]), &item["data"])
+    });
+}
+
+/// Responds with items as events, after a first piece of data if there is one.
+pub(super) fn event_stream(
+    state: HttpState,
+    items: Items,
+    dialect: Dialect,
+    format: Format,
+    first: Option<&RawValue>,
+) -> Response {
     let id = HeaderValue::from_str(&items.call_id().to_string());
-    let mut response = Response::new(Body::from_stream(events(state, items, dialect)));
+    let first = first.map(|data| Ok(event("", &data)));
+    let events = stream::iter(first).chain(events(state, items, dialect, format));
+    let mut response = Response::new(Body::from_stream(events));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
@@ -68,6 +94,7 @@ fn events(
     state: HttpState,
     items: Items,
     dialect: Dialect,
+    format: Format,
 ) -> impl Stream<Item = Result<Bytes, Infallible>> {
     stream::unfold(Some(items), move |items| {
         let state = state.clone();
@@ -79,7 +106,7 @@ fn events(
                 () = tokio::time::sleep(KEEP_ALIVE) => return Some((Ok(Bytes::from_static(b":\n\n")), Some(items))),
             };
             Some(match next {
-                Ok(item) => (Ok(event("", &item)), Some(items)),
+                Ok(item) => (Ok((format.0)(&item)), Some(items)),
                 Err(failure) => {
                     let failure = dialect.failure(&failure, Envelope::default());
                     (Ok(event("event: error\n", &failure)), None)

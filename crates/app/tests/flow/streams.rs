@@ -1,0 +1,71 @@
+//! Events of a flow as server-sent events.
+
+use panpan_testkit::http;
+use serde_json::{Value, json};
+
+use crate::{Flow, below, new_id, task};
+
+/// The events in a response: id, name and data.
+fn events(text: &str) -> Vec<(Option<u64>, String, Value)> {
+    let blocks = text.split("\n\n").filter(|block| block.contains("data: "));
+    let field = |block: &str, name: &str| {
+        let prefix = format!("{name}: ");
+        let line = block.lines().find_map(|line| line.strip_prefix(&prefix));
+        line.map(str::to_owned)
+    };
+    let event = |block: &str| {
+        let id = field(block, "id").map(|it| it.parse().unwrap());
+        let name = field(block, "event").unwrap_or_default();
+        let data = serde_json::from_str(&field(block, "data").unwrap()).unwrap();
+        (id, name, data)
+    };
+    blocks.map(event).collect()
+}
+
+#[test]
+fn execution_is_streamed_on_request() {
+    let flow = Flow::start();
+    let (root, child) = (new_id(), new_id());
+    let tasks = json!([
+        task(&root, "demo/echo", json!({})),
+        below(task(&child, "demo/divide", json!({"dividend": 1, "divisor": 0})), &root),
+    ]);
+    let request = |params: Value| json!({"jsonrpc": "2.0", "id": 7, "method": "tasks.execute", "params": params});
+    let body = request(json!({"tasks": tasks, "use_streaming": true})).to_string();
+    let response = flow.post("/tasks", &body);
+    assert_eq!(response.header("content-type"), Some("text/event-stream"));
+    let all = events(&response.text());
+    let (_, _, first) = &all[0];
+    assert_eq!(first["id"], 7);
+    assert_eq!(first["result"]["root_task_id"], root.as_str());
+    let names: Vec<&str> = all[1..].iter().map(|(_, name, _)| name.as_str()).collect();
+    for name in ["task_status_update", "task_completed", "task_failed"] {
+        assert!(names.contains(&name), "{name} in {names:?}");
+    }
+    for (id, _, data) in &all[1..] {
+        assert!(id.is_some());
+        assert_eq!(data["root_task_id"], root.as_str());
+        assert!(data["task_id"].is_string() && data["status"].is_string() && data["progress"].is_number());
+    }
+    assert_eq!(all.last().unwrap().2["final"], true);
+    let refused = request(json!({"task_id": new_id(), "use_streaming": true})).to_string();
+    assert_eq!(flow.post("/tasks", &refused).json()["error"]["code"], -32001);
+}
+
+#[test]
+fn a_stream_continues_after_the_last_event_that_was_received() {
+    let flow = Flow::start();
+    let id = flow.execute(json!([task(&new_id(), "demo/echo", json!({}))]));
+    flow.wait_for(&id, "completed");
+    let path = format!("/tasks/{id}/events");
+    let get = |headers: &str| http::request(&flow.server.address, "GET", &path, headers, "");
+    let whole = events(&get("").text());
+    assert_eq!(whole.len(), 3, "{whole:?}");
+    let first = whole[0].0.unwrap();
+    let rest = events(&get(&format!("last-event-id: {first}\r\n")).text());
+    assert_eq!(rest, whole[1..]);
+    assert_eq!(get("last-event-id: yesterday\r\n").status, 422);
+    let unknown = format!("/tasks/{}/events", new_id());
+    let unknown = http::request(&flow.server.address, "GET", &unknown, "", "");
+    assert!(unknown.text().contains("TASK_NOT_FOUND"), "{}", unknown.text());
+}
