@@ -4,17 +4,21 @@
 //! and changes state atomically; the runtime decides what a state means for a call. One test suite
 //! (`tests/suite`) runs against every store.
 
+mod fast_path;
 mod memory;
+mod notes;
+mod outcome;
 mod ports;
 mod sqlite;
 mod time;
 
 pub use memory::{MEMORY_OUTCOMES_BYTES_LIMIT, MEMORY_RECORDINGS_LIMIT, MemoryStore};
+pub use notes::NOTES_LIMIT;
 pub use ports::memory_ports;
 #[doc(hidden)]
 pub use sqlite::Synchronous;
 pub use sqlite::{
-    BUSY_TIMEOUT_MS, DEFAULT_SIZE_BYTES, NOTES_LIMIT, OLDEST_SQLITE, OpenError, RESERVE_BYTES,
+    BUSY_TIMEOUT_MS, DEFAULT_SIZE_BYTES, OLDEST_SQLITE, OpenError, RESERVE_BYTES,
     SMALLEST_SIZE_BYTES, SqliteOptions, SqliteStore, check_version,
 };
 
