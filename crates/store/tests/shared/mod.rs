@@ -8,7 +8,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use panpan_runtime::ports::{Documents, Outcomes};
-use panpan_store::{MemoryStore, SqliteStore};
+use panpan_store::{MemoryStore, PostgresAddress, PostgresOptions, PostgresStore, SqliteStore};
+use panpan_testkit::PostgresServer;
 
 pub(crate) use clock::ManualClock;
 pub(crate) use panpan_testkit::Folder;
@@ -17,7 +18,7 @@ pub(crate) use panpan_testkit::Folder;
 pub(crate) trait Store: Outcomes + Documents {}
 impl<T: Outcomes + Documents> Store for T {}
 
-/// Opens a store; the path is for stores that have a file.
+/// Opens a store; stores that last belong to the path.
 pub(crate) type Open = fn(&Path, Arc<ManualClock>) -> Arc<dyn Store>;
 
 /// Opens a store in memory.
@@ -30,12 +31,32 @@ pub(crate) fn sqlite(path: &Path, clock: Arc<ManualClock>) -> Arc<dyn Store> {
     Arc::new(SqliteStore::open(path, clock).unwrap())
 }
 
+/// Opens a store in a PostgreSQL database.
+pub(crate) fn postgres(path: &Path, clock: Arc<ManualClock>) -> Arc<dyn Store> {
+    let options = PostgresOptions {
+        clock: Some(clock),
+        ..PostgresOptions::default()
+    };
+    Arc::new(PostgresStore::open_with(&database(path), options).unwrap())
+}
+
+/// The address of the database that belongs to a path. It is created when it is first asked for.
+pub(crate) fn database(path: &Path) -> PostgresAddress {
+    let address = std::fs::read_to_string(path).unwrap_or_else(|_| {
+        let address = PostgresServer::shared().new_database();
+        std::fs::write(path, &address).unwrap();
+        address
+    });
+    address.parse().unwrap()
+}
+
 /// Declares a module with all cases for every store. Add a new store here.
 macro_rules! on_every_store {
     () => {
         crate::shared::on_every_store! {
             memory => crate::shared::memory,
             sqlite => crate::shared::sqlite,
+            postgres => crate::shared::postgres,
         }
     };
     ($($store:ident => $open:expr),* $(,)?) => {
