@@ -26,6 +26,8 @@ const BEGIN: &str = "
 
 const SERVER_VERSION: &str = "SELECT current_setting('server_version_num')::integer / 10000";
 
+const IS_READ_ONLY: &str = "SELECT current_setting('transaction_read_only')::boolean";
+
 const HAS_VERSION: &str = "
     SELECT EXISTS (SELECT FROM pg_catalog.pg_tables
                    WHERE schemaname = 'panpan' AND tablename = 'store_version')";
@@ -56,6 +58,10 @@ pub(super) async fn open(session: &Session, address: &str) -> Result<(), Postgre
             found,
             oldest: OLDEST_POSTGRES,
         });
+    }
+    if value(session, IS_READ_ONLY).await.map_err(failed)? {
+        let address = address.to_owned();
+        return Err(PostgresOpenError::ReadOnly { address });
     }
     // Without a migration, the user needs no permission to create anything.
     if let Some(version) = version(session).await.map_err(failed)?
