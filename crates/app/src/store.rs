@@ -1,4 +1,4 @@
-//! The address of a store, such as `sqlite:panpan.db`, and opening the store.
+//! The address of a store, such as `sqlite:panpan.db` or `postgres://…`, and opening the store.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -7,7 +7,10 @@ use std::sync::Arc;
 
 use panpan_runtime::ports::{Documents, Outcomes};
 use panpan_runtime::system::SystemClock;
-use panpan_store::{MemoryStore, OpenError, SqliteOptions, SqliteStore};
+use panpan_store::{
+    MemoryStore, OpenError, PostgresAddress, PostgresAddressError, PostgresOpenError,
+    PostgresStore, SqliteOptions, SqliteStore,
+};
 
 /// Where outcomes and tokens are stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,6 +19,8 @@ pub(crate) enum StoreAddress {
     Memory,
     /// In a file.
     Sqlite(PathBuf),
+    /// In a PostgreSQL database; shown without the password.
+    Postgres(Box<PostgresAddress>),
 }
 
 /// An open store, as the ports that use it.
@@ -30,10 +35,25 @@ pub(crate) struct Store {
 pub(crate) enum AddressError {
     #[error("the address sqlite: names no file; write sqlite:PATH, such as sqlite:panpan.db")]
     NoFile,
-    #[error("unknown store scheme {0}; write sqlite:PATH for a file, or memory: to keep nothing")]
+    #[error(
+        "unknown store scheme {0}; write sqlite:PATH for a file, postgres://… for a database, or memory: to keep nothing"
+    )]
     UnknownScheme(String),
-    #[error("the address has no scheme; write sqlite:PATH for a file, or memory: to keep nothing")]
+    #[error(
+        "the address has no scheme; write sqlite:PATH for a file, postgres://… for a database, or memory: to keep nothing"
+    )]
     NoScheme,
+    #[error(transparent)]
+    Postgres(#[from] PostgresAddressError),
+}
+
+/// The store could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CannotOpen {
+    #[error(transparent)]
+    Sqlite(#[from] OpenError),
+    #[error(transparent)]
+    Postgres(#[from] PostgresOpenError),
 }
 
 impl FromStr for StoreAddress {
@@ -44,6 +64,7 @@ impl FromStr for StoreAddress {
             Some(("memory", "")) => Ok(Self::Memory),
             Some(("sqlite", "")) => Err(AddressError::NoFile),
             Some(("sqlite", path)) => Ok(Self::Sqlite(PathBuf::from(path))),
+            Some(("postgres" | "postgresql", _)) => Ok(Self::Postgres(Box::new(text.parse()?))),
             Some((scheme, _)) => Err(AddressError::UnknownScheme(format!("{scheme}:"))),
             None => Err(AddressError::NoScheme),
         }
@@ -51,8 +72,8 @@ impl FromStr for StoreAddress {
 }
 
 impl StoreAddress {
-    /// Opens the store with a maximum size.
-    pub(crate) fn open(&self, size_bytes: u64) -> Result<Store, OpenError> {
+    /// Opens the store; a file has a maximum size.
+    pub(crate) fn open(&self, size_bytes: u64) -> Result<Store, CannotOpen> {
         let clock = Arc::new(SystemClock);
         let options = SqliteOptions {
             size_bytes,
@@ -63,6 +84,7 @@ impl StoreAddress {
             Self::Sqlite(path) => {
                 Store::of(Arc::new(SqliteStore::open_with(path, clock, options)?))
             }
+            Self::Postgres(address) => Store::of(Arc::new(PostgresStore::open(address)?)),
         })
     }
 }
@@ -81,6 +103,7 @@ impl fmt::Display for StoreAddress {
         match self {
             Self::Memory => formatter.write_str("memory:"),
             Self::Sqlite(path) => write!(formatter, "sqlite:{}", path.display()),
+            Self::Postgres(address) => address.fmt(formatter),
         }
     }
 }
@@ -106,8 +129,22 @@ mod tests {
                 Err(AddressError::UnknownScheme("redis:".to_owned())),
             ),
             ("panpan.db", Err(AddressError::NoScheme)),
+            (
+                "postgres://app:hunter2@db?hunter2",
+                Err(AddressError::Postgres(PostgresAddressError::Malformed)),
+            ),
         ] {
             assert_eq!(text.parse::<StoreAddress>(), address, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_address_of_a_database_is_shown_without_its_password() {
+        for scheme in ["postgres", "postgresql"] {
+            let text = format!("{scheme}://app:hunter2@db/main?sslmode=verify-full");
+            let address: StoreAddress = text.parse().unwrap();
+            assert_eq!(address.to_string(), "postgres://app@db:5432/main");
+            assert!(!format!("{address:?}").contains("hunter2"));
         }
     }
 }
