@@ -350,11 +350,10 @@ impl Backend {
     /// The worker that runs tasks, if this command serves them.
     fn worker(&self) -> Option<Worker> {
         let runs_tasks = self.runs_tasks && self.sources().described.built_in.has_tasks();
-        runs_tasks.then(|| {
-            let ports = Ports::system(self.store.outcomes.clone());
-            let (flows, dispatcher) = (self.store.flows.clone(), self.dispatcher.clone());
-            Worker::new(flows, dispatcher, ports, WorkerSettings::default())
-        })
+        let flows = self.store.flows.clone().filter(|_| runs_tasks)?;
+        let ports = Ports::system(self.store.outcomes.clone());
+        let settings = WorkerSettings::default();
+        Some(Worker::new(flows, self.dispatcher.clone(), ports, settings))
     }
 
     /// Does some work while the store is maintained and tasks run, then waits for keyed calls that still run, at most for the
@@ -420,7 +419,7 @@ impl SourceOperations {
 
     fn built_in(&self, store: &Store) -> Vec<Registration> {
         let built_in = &self.described.built_in;
-        let mut operations = built_in.registrations(&store.outcomes, &store.flows);
+        let mut operations = built_in.registrations(&store.outcomes, store.flows.as_ref());
         operations.extend(self.described.outbound.iter().cloned());
         operations
     }

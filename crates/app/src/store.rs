@@ -1,4 +1,4 @@
-//! The address of a store, such as `sqlite:panpan.db`, and opening the store.
+//! The address of a store, such as `sqlite:panpan.db` or `postgres://…`, and opening the store.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -9,7 +9,10 @@ use panpan_flow::Flows;
 use panpan_flow::ports::Tasks;
 use panpan_runtime::ports::{Documents, Outcomes};
 use panpan_runtime::system::{RandomIds, SystemClock};
-use panpan_store::{MemoryStore, OpenError, SqliteOptions, SqliteStore};
+use panpan_store::{
+    MemoryStore, OpenError, PostgresAddress, PostgresAddressError, PostgresOpenError,
+    PostgresStore, SqliteOptions, SqliteStore,
+};
 
 /// Where outcomes and tokens are stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,6 +21,8 @@ pub(crate) enum StoreAddress {
     Memory,
     /// In a file.
     Sqlite(PathBuf),
+    /// In a PostgreSQL database; shown without the password.
+    Postgres(Box<PostgresAddress>),
 }
 
 /// An open store, as the ports that use it.
@@ -25,7 +30,8 @@ pub(crate) enum StoreAddress {
 pub(crate) struct Store {
     pub(crate) outcomes: Arc<dyn Outcomes>,
     pub(crate) documents: Arc<dyn Documents>,
-    pub(crate) flows: Flows,
+    /// `None` if the store keeps no tasks.
+    pub(crate) flows: Option<Flows>,
 }
 
 /// Why a text is not the address of a store. It contains only the scheme: the rest may contain a password.
@@ -33,10 +39,25 @@ pub(crate) struct Store {
 pub(crate) enum AddressError {
     #[error("the address sqlite: names no file; write sqlite:PATH, such as sqlite:panpan.db")]
     NoFile,
-    #[error("unknown store scheme {0}; write sqlite:PATH for a file, or memory: to keep nothing")]
+    #[error(
+        "unknown store scheme {0}; write sqlite:PATH for a file, postgres://… for a database, or memory: to keep nothing"
+    )]
     UnknownScheme(String),
-    #[error("the address has no scheme; write sqlite:PATH for a file, or memory: to keep nothing")]
+    #[error(
+        "the address has no scheme; write sqlite:PATH for a file, postgres://… for a database, or memory: to keep nothing"
+    )]
     NoScheme,
+    #[error(transparent)]
+    Postgres(#[from] PostgresAddressError),
+}
+
+/// The store could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CannotOpen {
+    #[error(transparent)]
+    Sqlite(#[from] OpenError),
+    #[error(transparent)]
+    Postgres(#[from] PostgresOpenError),
 }
 
 impl FromStr for StoreAddress {
@@ -47,6 +68,7 @@ impl FromStr for StoreAddress {
             Some(("memory", "")) => Ok(Self::Memory),
             Some(("sqlite", "")) => Err(AddressError::NoFile),
             Some(("sqlite", path)) => Ok(Self::Sqlite(PathBuf::from(path))),
+            Some(("postgres" | "postgresql", _)) => Ok(Self::Postgres(Box::new(text.parse()?))),
             Some((scheme, _)) => Err(AddressError::UnknownScheme(format!("{scheme}:"))),
             None => Err(AddressError::NoScheme),
         }
@@ -54,28 +76,36 @@ impl FromStr for StoreAddress {
 }
 
 impl StoreAddress {
-    /// Opens the store with a maximum size.
-    pub(crate) fn open(&self, size_bytes: u64) -> Result<Store, OpenError> {
+    /// Opens the store; a file has a maximum size.
+    pub(crate) fn open(&self, size_bytes: u64) -> Result<Store, CannotOpen> {
         let clock = Arc::new(SystemClock);
         let options = SqliteOptions {
             size_bytes,
             ..SqliteOptions::default()
         };
         Ok(match self {
-            Self::Memory => Store::of(Arc::new(MemoryStore::new(clock))),
+            Self::Memory => Store::with_tasks(Arc::new(MemoryStore::new(clock))),
             Self::Sqlite(path) => {
-                Store::of(Arc::new(SqliteStore::open_with(path, clock, options)?))
+                Store::with_tasks(Arc::new(SqliteStore::open_with(path, clock, options)?))
             }
+            Self::Postgres(address) => Store::of(Arc::new(PostgresStore::open(address)?)),
         })
     }
 }
 
 impl Store {
-    fn of<S: Outcomes + Documents + Tasks + 'static>(store: Arc<S>) -> Self {
+    fn of<S: Outcomes + Documents + 'static>(store: Arc<S>) -> Self {
         Self {
             outcomes: store.clone(),
-            documents: store.clone(),
-            flows: Flows::new(store, Arc::new(RandomIds)),
+            documents: store,
+            flows: None,
+        }
+    }
+
+    fn with_tasks<S: Outcomes + Documents + Tasks + 'static>(store: Arc<S>) -> Self {
+        Self {
+            flows: Some(Flows::new(store.clone(), Arc::new(RandomIds))),
+            ..Self::of(store)
         }
     }
 }
@@ -85,6 +115,7 @@ impl fmt::Display for StoreAddress {
         match self {
             Self::Memory => formatter.write_str("memory:"),
             Self::Sqlite(path) => write!(formatter, "sqlite:{}", path.display()),
+            Self::Postgres(address) => address.fmt(formatter),
         }
     }
 }
@@ -110,8 +141,22 @@ mod tests {
                 Err(AddressError::UnknownScheme("redis:".to_owned())),
             ),
             ("panpan.db", Err(AddressError::NoScheme)),
+            (
+                "postgres://app:hunter2@db?hunter2",
+                Err(AddressError::Postgres(PostgresAddressError::Malformed)),
+            ),
         ] {
             assert_eq!(text.parse::<StoreAddress>(), address, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_address_of_a_database_is_shown_without_its_password() {
+        for scheme in ["postgres", "postgresql"] {
+            let text = format!("{scheme}://app:hunter2@db/main?sslmode=verify-full");
+            let address: StoreAddress = text.parse().unwrap();
+            assert_eq!(address.to_string(), "postgres://app@db:5432/main");
+            assert!(!format!("{address:?}").contains("hunter2"));
         }
     }
 }

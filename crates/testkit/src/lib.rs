@@ -8,6 +8,8 @@ mod dispatcher;
 mod documented;
 mod folder;
 pub mod http;
+#[cfg(unix)]
+mod postgres;
 mod process;
 mod scripted;
 mod served;
@@ -18,6 +20,8 @@ use std::time::Duration;
 pub use dispatcher::{TestDispatcher, dispatcher};
 pub use documented::{Answered, Documented};
 pub use folder::Folder;
+#[cfg(unix)]
+pub use postgres::PostgresServer;
 pub use process::{Server, panpan, program, run, signal, stderr, stdout, until};
 pub use scripted::{Then, http_response, refusing_url, serve, server, server_in_thread, service};
 pub use served::{ServeSettings, Served};

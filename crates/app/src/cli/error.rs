@@ -12,6 +12,7 @@ use panpan_runtime::RegistryProblems;
 use crate::data_folder;
 use crate::files::read_up_to;
 use crate::sources::LoadError;
+use crate::store::CannotOpen;
 
 /// The exit code of a negative answer.
 pub(super) const NEGATIVE: u8 = 1;
@@ -49,7 +50,12 @@ pub(super) fn with_hint(message: &str, error: anyhow::Error) -> anyhow::Error {
         None if error.is::<RegistryProblems>() => {
             "fix the listed problems; operations with the same name need different namespaces"
         }
-        None => data_folder::HINT,
+        None => match error.downcast_ref::<CannotOpen>() {
+            Some(CannotOpen::Postgres(_)) => {
+                "the address of the database is that in --store, PANPAN_STORE or `store` in panpan.toml"
+            }
+            Some(CannotOpen::Sqlite(_)) | None => data_folder::HINT,
+        },
     };
     error.context(Hinted::new(message, hint))
 }

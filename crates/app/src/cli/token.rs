@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use self::expiry::Expiry;
 use super::Status;
-use super::error::{Hinted, did_you_mean};
+use super::error::{Hinted, did_you_mean, with_hint};
 use crate::backend::Backend;
 use crate::data_folder;
 use crate::log::info;
@@ -30,8 +30,8 @@ Examples:
 pub(super) struct Args {
     #[command(subcommand)]
     command: Command,
-    /// The store with the tokens, the same as for `panpan serve`: sqlite:PATH [default: panpan.db in your data
-    /// folder]
+    /// The store with the tokens, the same as for `panpan serve`: sqlite:PATH or
+    /// postgres://USER:PASSWORD@HOST:PORT/DATABASE [default: panpan.db in your data folder]
     // Not parsed by clap, whose message would repeat an invalid address with its password.
     #[arg(
         long,
@@ -82,7 +82,7 @@ struct New {
 /// Runs the subcommand on the tokens in the store.
 pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<Status> {
     let backend = Backend::open(&store(args.store.as_deref())?)
-        .context(Hinted::new("cannot read the tokens", data_folder::HINT))?;
+        .map_err(|error| with_hint("cannot read the tokens", error))?;
     let tokens = backend.tokens();
     super::runtime()?.block_on(async {
         match &args.command {
@@ -96,7 +96,8 @@ pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<Status> {
 fn store(address: Option<&str>) -> anyhow::Result<StoreAddress> {
     let address = data_folder::store_address(address)?;
     if address == StoreAddress::Memory {
-        let hint = "omit --store, or name the file that `panpan serve` uses: --store sqlite:PATH";
+        let hint =
+            "omit --store, or name the store that `panpan serve` uses, such as --store sqlite:PATH";
         let message = "tokens in the store memory: would be lost when this command ends";
         return Err(Hinted::new(message, hint).into());
     }

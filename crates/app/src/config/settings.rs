@@ -80,10 +80,10 @@ pub(super) static SETTINGS: [Setting; 36] = [
     of("listen", Text("an address and a port, such as 127.0.0.1:7077",
         |draft, _, text| put(&mut draft.config.listen, text.parse().ok())))
         .flag("listen", "ADDRESS:PORT", "The address to listen on [default: 127.0.0.1:7077]"),
-    of("store", Text("sqlite:PATH for a file, or memory: to keep nothing",
+    of("store", Text("sqlite:PATH for a file, postgres://USER:PASSWORD@HOST:PORT/DATABASE for a database, or memory: to keep nothing",
         |draft, folder, text| put(&mut draft.store, text.parse().ok().map(|it| Some(resolve(folder, it))))))
-        .flag("store", "ADDRESS", "The store of outcomes and tokens: sqlite:PATH, or memory: to keep nothing \
-            [default: panpan.db in your data folder]")
+        .flag("store", "ADDRESS", "The store of outcomes and tokens: sqlite:PATH, postgres://USER:PASSWORD@HOST:PORT/DATABASE, or memory: to \
+            keep nothing [default: panpan.db in your data folder]")
         .secret()
         .for_stdio(),
     of("store_mb", Number(SMALLEST_SIZE_BYTES / (1024 * 1024), STORE_MB_LIMIT, |draft, it| put(&mut draft.config.store_mb, Some(it)))).for_stdio(),
@@ -245,7 +245,7 @@ fn rate(number: u64) -> Option<Option<NonZeroU32>> {
 fn resolve(folder: &Path, address: StoreAddress) -> StoreAddress {
     match address {
         StoreAddress::Sqlite(path) => StoreAddress::Sqlite(folder.join(path)),
-        StoreAddress::Memory => StoreAddress::Memory,
+        other @ (StoreAddress::Memory | StoreAddress::Postgres(_)) => other,
     }
 }
 

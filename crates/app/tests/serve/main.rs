@@ -11,6 +11,7 @@ mod first_start;
 mod full_store;
 mod logs;
 mod offered_operations;
+mod postgres;
 mod refusals;
 mod settings;
 mod sharing;

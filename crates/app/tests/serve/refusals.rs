@@ -88,6 +88,10 @@ fn a_store_that_cannot_be_opened_is_reported() {
             "redis://ann:hunter2@host".to_owned(),
             "expected sqlite:PATH".to_owned(),
         ),
+        (
+            "postgres://ann:hunter2@127.0.0.1:1/main".to_owned(),
+            "cannot connect to postgres://ann@127.0.0.1:1/main".to_owned(),
+        ),
     ] {
         check(&folder, &["--store", &store], &message);
     }

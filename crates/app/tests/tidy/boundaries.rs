@@ -9,9 +9,13 @@ struct Reserved {
 }
 
 /// In sources. `faulty` is the service that tests call; it listens on loopback.
-const IN_SOURCES: [Reserved; 5] = [
+const IN_SOURCES: [Reserved; 6] = [
     Reserved {
         text: "rusqlite",
+        crates: &["store"],
+    },
+    Reserved {
+        text: "tokio_postgres",
         crates: &["store"],
     },
     Reserved {

@@ -50,7 +50,9 @@ impl StoreError {
             StoreError::Damaged => {
                 "Move the file of the store and its -wal and -shm files away, or restore a backup"
             }
-            StoreError::Unreachable => "Make the path of the store reachable and writable again",
+            StoreError::Unreachable => {
+                "Make the file or the database of the store reachable and writable again"
+            }
             StoreError::Slow => "Wait longer, or find out what keeps the store busy",
             StoreError::Closed => "Call again after the gateway has restarted",
         }

@@ -10,8 +10,8 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::errors::QueryError;
 use super::lookup::{FINISHED, HELD, KeyRow, find_key, kept};
-use super::outcome::Columns;
 use super::recordings;
+use crate::outcome::Columns;
 use crate::time::{FREE_KEPT_MS, later_ms, next_epoch, remaining_ms, timestamp};
 
 const FREE: i64 = 2;

@@ -2,10 +2,10 @@
 
 use jiff::Timestamp;
 use panpan_runtime::ports::{Claim, Claimed, Earlier, Kept, Scope};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::errors::QueryError;
-use super::outcome::Columns;
+use crate::outcome::Columns;
 use crate::time::{remaining_ms, timestamp};
 
 /// The state of a key with a lease, current or run out.
@@ -86,7 +86,7 @@ pub(super) fn earlier(
                 call: uuid::Uuid::from_bytes(row.get(0)?),
                 generation: row.get(1)?,
                 expires_at: timestamp(row.get(2)?),
-                outcome: Columns::read(row, 6)?.outcome()?,
+                outcome: columns(row, 6)?.outcome().ok_or(QueryError::Unreadable)?,
             },
             at: timestamp(row.get(3)?),
             by: row.get(4)?,
@@ -119,7 +119,7 @@ impl KeyRow {
     pub(super) fn kept(self) -> Result<Kept, QueryError> {
         Ok(Kept {
             call: uuid::Uuid::from_bytes(self.call),
-            outcome: self.outcome.outcome()?,
+            outcome: self.outcome.outcome().ok_or(QueryError::Unreadable)?,
             expires_at: self.expires_at.map_or(Timestamp::MAX, timestamp),
             generation: self.generation,
         })
@@ -140,9 +140,19 @@ pub(super) fn find_key(
             call: row.get(3)?,
             generation: row.get(4)?,
             expires_at: row.get(5)?,
-            outcome: Columns::read(row, 6)?,
+            outcome: columns(row, 6)?,
             without_effect: row.get(10)?,
         })
     });
     Ok(found.optional()?)
+}
+
+/// Reads the four columns of an outcome that start at `first`.
+fn columns(row: &Row<'_>, first: usize) -> rusqlite::Result<Columns> {
+    Ok(Columns {
+        kind: row.get(first)?,
+        digest: row.get(first + 1)?,
+        bytes: row.get(first + 2)?,
+        text: row.get(first + 3)?,
+    })
 }

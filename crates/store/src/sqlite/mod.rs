@@ -5,13 +5,11 @@
 
 mod documents;
 mod errors;
-mod fast_path;
 mod job;
 mod json;
 mod keys;
 mod lookup;
 mod open;
-mod outcome;
 mod queue;
 mod readers;
 mod recordings;
@@ -23,6 +21,5 @@ mod writer;
 
 pub use errors::OpenError;
 pub use open::{BUSY_TIMEOUT_MS, OLDEST_SQLITE, SqliteOptions, Synchronous, check_version};
-pub use queue::NOTES_LIMIT;
 pub use space::{DEFAULT_SIZE_BYTES, RESERVE_BYTES, SMALLEST_SIZE_BYTES};
 pub use store::SqliteStore;

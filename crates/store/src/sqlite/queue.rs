@@ -1,27 +1,16 @@
 //! The queue of the writer: jobs, notes (recordings) and counts.
 //!
-//! A caller waits for each job, so callers limit the number of jobs. No caller waits for notes and
-//! counts, so the queue limits them.
+//! A caller waits for each job, so callers limit the number of jobs.
 
 use std::collections::VecDeque;
-use std::mem;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use panpan_contract::recording::Recording;
-use panpan_runtime::ports::{Count, Counts, StoreError};
-use tokio::sync::oneshot;
+use panpan_runtime::ports::{Count, StoreError};
 
 use super::job::Job;
-
-/// The most recordings in the queue; more are dropped.
-pub const NOTES_LIMIT: usize = 2048;
-
-/// The most distinct counts in the queue; more are not counted.
-const COUNTS_LIMIT: usize = 4096;
-
-/// The most jobs, and the most notes, in one batch.
-const BATCH_LIMIT: usize = 512;
+use crate::notes::{BATCH_LIMIT, FlushSender, Notes, NotesBatch};
 
 /// A batch waits at most this fraction of the last commit's duration for callers to send their next job:
 /// half of it.
@@ -33,12 +22,6 @@ const JOIN_WAIT_MAX: Duration = Duration::from_millis(5);
 /// How many jobs wake the writer while it waits for more.
 const WAKE_JOBS: usize = 16;
 
-/// How long notes are collected before they are written together.
-const NOTES_DELAY: Duration = Duration::from_millis(20);
-
-/// The delay before notes that could not be written are tried again.
-pub(super) const RETRY_DELAY: Duration = Duration::from_secs(1);
-
 /// The queue between callers and the writer.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
@@ -49,15 +32,10 @@ pub(super) struct Queue {
 #[derive(Default)]
 struct Pending {
     jobs: VecDeque<Box<dyn Job>>,
-    notes: VecDeque<Recording>,
-    counts: Counts,
-    flushes: Vec<Flush>,
+    notes: Notes,
     /// The number of jobs that wakes the writer; `None` while it is awake.
     wake_at_jobs: Option<usize>,
     expected_callers: ExpectedCallers,
-    dropped: u64,
-    failing: bool,
-    closed: bool,
 }
 
 /// Callers that will probably send another job soon, estimated from the last batch.
@@ -68,14 +46,6 @@ struct ExpectedCallers {
     /// How long to wait for them: a commit costs about the same with any number of jobs.
     wait_max: Duration,
 }
-
-/// A caller that waits until this many of the pending notes, and all counts, are written.
-struct Flush {
-    notes: usize,
-    sender: FlushSender,
-}
-
-type FlushSender = oneshot::Sender<Result<(), StoreError>>;
 
 /// Work that is committed in one transaction.
 #[derive(Default)]
@@ -95,7 +65,7 @@ impl std::fmt::Debug for Pending {
         formatter
             .debug_struct("Pending")
             .field("jobs", &self.jobs.len())
-            .field("notes", &self.notes.len())
+            .field("notes", &self.notes)
             .finish_non_exhaustive()
     }
 }
@@ -103,7 +73,7 @@ impl std::fmt::Debug for Pending {
 impl Queue {
     pub(super) fn push(&self, job: Box<dyn Job>) -> Result<(), StoreError> {
         let mut pending = self.lock();
-        if pending.closed {
+        if pending.notes.is_closed() {
             return Err(StoreError::Closed);
         }
         pending.jobs.push_back(job);
@@ -117,52 +87,37 @@ impl Queue {
     }
 
     pub(super) fn note(&self, recording: Recording) {
-        let mut pending = self.lock();
-        if pending.closed || pending.notes.len() >= NOTES_LIMIT {
-            pending.dropped += 1;
-            return;
-        }
-        // The first note starts the delay; a full batch ends it.
-        let first = !pending.has_notes();
-        pending.notes.push_back(recording);
-        if first || pending.notes.len() == BATCH_LIMIT {
+        if self.lock().notes.note(recording) {
             self.arrived.notify_one();
         }
     }
 
-    pub(super) fn count(&self, counts: Vec<Count>) {
-        let mut pending = self.lock();
-        pending.add(counts);
+    pub(super) fn count(&self, counts: &[Count]) {
+        self.lock().notes.count(counts);
         self.arrived.notify_one();
     }
 
     pub(super) fn flush(&self, sender: FlushSender) -> Result<(), StoreError> {
-        let mut pending = self.lock();
-        if pending.closed {
-            return Err(StoreError::Closed);
-        }
-        let notes = pending.notes.len();
-        pending.flushes.push(Flush { notes, sender });
+        self.lock().notes.flush(sender)?;
         self.arrived.notify_one();
         Ok(())
     }
 
     pub(super) fn dropped(&self) -> u64 {
-        self.lock().dropped
+        self.lock().notes.dropped()
     }
 
     /// Accepts no more work; pending work is still written.
     pub(super) fn close(&self) {
-        self.lock().closed = true;
+        self.lock().notes.close();
         self.arrived.notify_one();
     }
 
     /// Drops all pending jobs because the writer has ended; closing their channels tells the callers.
     pub(super) fn abandon(&self) {
         let mut pending = self.lock();
-        pending.closed = true;
+        pending.notes.abandon();
         pending.jobs.clear();
-        pending.flushes.clear();
     }
 
     /// Waits for work; `None` when everything is done and the queue is closed.
@@ -173,15 +128,15 @@ impl Queue {
             if pending.is_urgent() {
                 return Some(pending.take());
             }
-            if pending.closed {
+            if pending.notes.is_closed() {
                 return None;
             }
-            if !pending.has_notes() {
+            if pending.notes.is_empty() {
                 pending = self.wait(pending, 1, None);
                 continue;
             }
             let since = *notes_since.get_or_insert_with(Instant::now);
-            let left = pending.notes_delay().saturating_sub(since.elapsed());
+            let left = pending.notes.delay().saturating_sub(since.elapsed());
             if left.is_zero() {
                 return Some(pending.take());
             }
@@ -197,7 +152,7 @@ impl Queue {
         let ExpectedCallers { count, wait_max } = pending.expected_callers;
         let missing = count.min(BATCH_LIMIT).saturating_sub(taken).min(WAKE_JOBS);
         let left = wait_max.saturating_sub(batch.waited);
-        if pending.jobs.len() < missing && !left.is_zero() && !pending.closed {
+        if pending.jobs.len() < missing && !left.is_zero() && !pending.notes.is_closed() {
             let start = Instant::now();
             pending = self.wait(pending, missing, Some(left));
             batch.waited += start.elapsed();
@@ -207,33 +162,18 @@ impl Queue {
     }
 
     /// Returns the notes and counts of a failed batch to the queue, and fails pending flushes.
-    pub(super) fn put_back(&self, notes: Vec<Recording>, counts: Vec<Count>, error: &StoreError) {
-        let mut pending = self.lock();
-        pending.failing = true;
-        for flush in mem::take(&mut pending.flushes) {
-            let _ = flush.sender.send(Err(error.clone()));
-        }
-        // A store that is closing cannot keep them.
-        if !pending.closed {
-            pending.add(counts);
-        }
-        for note in notes.into_iter().rev() {
-            if pending.closed || pending.notes.len() >= NOTES_LIMIT {
-                pending.dropped += 1;
-            } else {
-                pending.notes.push_front(note);
-            }
-        }
+    pub(super) fn put_back(&self, notes: Vec<Recording>, counts: &[Count], error: &StoreError) {
+        self.lock().notes.put_back(notes, counts, error);
     }
 
     pub(super) fn count_dropped(&self, notes: u64) {
-        self.lock().dropped += notes;
+        self.lock().notes.count_dropped(notes);
     }
 
     /// Records that a batch was written, before its callers get their results.
     pub(super) fn written(&self, batch: &Batch, commit: Duration) {
         let mut pending = self.lock();
-        pending.failing = batch.notes_error.is_some();
+        pending.notes.set_failing(batch.notes_error.is_some());
         pending.expected_callers = ExpectedCallers {
             count: batch.jobs.len() + pending.jobs.len(),
             wait_max: (commit / COMMIT_TIME_DIVISOR).min(JOIN_WAIT_MAX),
@@ -267,47 +207,23 @@ impl Queue {
 }
 
 impl Pending {
-    fn has_notes(&self) -> bool {
-        !self.notes.is_empty() || !self.counts.is_empty()
-    }
-
     /// Whether a batch should be written now.
     fn is_urgent(&self) -> bool {
-        let full = self.notes.len() >= BATCH_LIMIT && !self.failing;
-        let awaited = !self.jobs.is_empty() || !self.flushes.is_empty();
-        awaited || full || (self.closed && self.has_notes())
-    }
-
-    fn notes_delay(&self) -> Duration {
-        if self.failing {
-            RETRY_DELAY
-        } else {
-            NOTES_DELAY
-        }
-    }
-
-    fn add(&mut self, counts: Vec<Count>) {
-        for count in &counts {
-            self.counts.add_count(count, COUNTS_LIMIT);
-        }
+        !self.jobs.is_empty() || self.notes.is_urgent()
     }
 
     fn take(&mut self) -> Batch {
         let jobs = self.jobs.len().min(BATCH_LIMIT);
-        let notes = self.notes.len().min(BATCH_LIMIT);
-        let (done, left) = mem::take(&mut self.flushes)
-            .into_iter()
-            .partition::<Vec<_>, _>(|flush| flush.notes <= notes);
-        let less = |flush: Flush| Flush {
-            notes: flush.notes - notes,
-            ..flush
-        };
-        self.flushes = left.into_iter().map(less).collect();
+        let NotesBatch {
+            notes,
+            counts,
+            flushes,
+        } = self.notes.take();
         Batch {
             jobs: self.jobs.drain(..jobs).collect(),
-            notes: self.notes.drain(..notes).collect(),
-            counts: self.counts.take(),
-            flushes: done.into_iter().map(|flush| flush.sender).collect(),
+            notes,
+            counts,
+            flushes,
             notes_error: None,
             waited: Duration::ZERO,
         }

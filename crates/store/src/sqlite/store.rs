@@ -18,12 +18,12 @@ use tokio::sync::{oneshot, watch};
 use uuid::Uuid;
 
 use super::errors::{OpenError, QueryError};
-use super::fast_path::FastPath;
 use super::job::Request;
 use super::open::{DatabaseFile, SqliteOptions};
 use super::readers::Readers;
 use super::writer::{self, Shared};
 use super::{documents, keys, lookup, recordings, space, tasks};
+use crate::fast_path::FastPath;
 use crate::time::now_ms;
 
 /// A store in one SQLite file.
@@ -197,7 +197,7 @@ impl Outcomes for SqliteStore {
     }
 
     fn count(&self, counts: Vec<Count>) {
-        self.shared.queue.count(counts);
+        self.shared.queue.count(&counts);
     }
 
     fn dropped(&self) -> u64 {

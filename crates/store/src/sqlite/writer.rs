@@ -13,9 +13,10 @@ use rusqlite::Connection;
 
 use super::errors::QueryError;
 use super::open::DatabaseFile;
-use super::queue::{Batch, Queue, RETRY_DELAY};
+use super::queue::{Batch, Queue};
 use super::recordings;
 use super::space::{self, Gauge};
+use crate::notes::RETRY_DELAY;
 use crate::time::now_ms;
 
 /// How often the use of space is checked, and after how many recordings it is checked sooner.
@@ -245,7 +246,7 @@ impl Writer<'_> {
         let notes = std::mem::take(&mut batch.notes);
         let counts = std::mem::take(&mut batch.counts);
         batch.notes_error = Some(error.clone());
-        self.shared.queue.put_back(notes, counts, error);
+        self.shared.queue.put_back(notes, &counts, error);
     }
 
     /// Drops the notes and counts of the batch: they could make the writer panic again.

@@ -1,7 +1,6 @@
-//! The process that is killed: a real dispatcher over a real file, with many concurrent callers.
+//! The process that is killed: a real dispatcher over a real file or database, with many concurrent callers.
 
 use std::io::{self, BufRead as _};
-use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -9,7 +8,7 @@ use std::time::Duration;
 use panpan_runtime::ports::Outcomes;
 use panpan_runtime::system::SystemClock;
 use panpan_runtime::{CallRequest, Dispatcher, IdempotencyKey, InFlight, Ports, Settings};
-use panpan_store::{SqliteOptions, SqliteStore, Synchronous};
+use panpan_store::{PostgresStore, SqliteOptions, SqliteStore, Synchronous};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
@@ -119,7 +118,7 @@ impl Clients {
             },
             ..Settings::default()
         };
-        let ports = Ports::system(store(&options.directory, options.defect));
+        let ports = Ports::system(store(options));
         let dispatcher = Dispatcher::with_settings(registry, ports, settings);
         let seed = options.seed;
         Arc::new(Self { seed, dispatcher })
@@ -151,18 +150,30 @@ impl Clients {
     }
 }
 
-fn store(directory: &Path, defect: Defect) -> Arc<dyn Outcomes> {
-    let mut options = SqliteOptions::default();
-    if defect == Defect::DoesNotSync {
-        options.synchronous = Synchronous::Off;
+fn store(options: &ChildOptions) -> Arc<dyn Outcomes> {
+    let inner: Arc<dyn Outcomes> = match &options.database {
+        Some(address) => {
+            let address = address.parse().expect("a valid address from the parent");
+            let store = PostgresStore::open(&address);
+            Arc::new(store.expect("the store opens after a kill"))
+        }
+        None => file(options),
+    };
+    Arc::new(ObservedStore {
+        inner,
+        acknowledges_early: options.defect == Defect::AcknowledgesEarly,
+    })
+}
+
+fn file(options: &ChildOptions) -> Arc<dyn Outcomes> {
+    let mut settings = SqliteOptions::default();
+    if options.defect == Defect::DoesNotSync {
+        settings.synchronous = Synchronous::Off;
     }
     // The store creates its folder.
-    let path = directory.join("store").join("panpan.db");
-    let store = SqliteStore::open_with(path, Arc::new(SystemClock), options);
-    Arc::new(ObservedStore {
-        inner: Arc::new(store.expect("the store opens after a kill")),
-        acknowledges_early: defect == Defect::AcknowledgesEarly,
-    })
+    let path = options.directory.join("store").join("panpan.db");
+    let store = SqliteStore::open_with(path, Arc::new(SystemClock), settings);
+    Arc::new(store.expect("the store opens after a kill"))
 }
 
 fn numbers_to_call() -> Vec<u64> {

@@ -2,7 +2,7 @@
 //! survives a power failure is in `trace`.
 //!
 //! This program starts itself as a child, kills the child at random moments under load, and calls the next
-//! child on the same directory. `PANPAN_CRASH_POINTS` sets the number of kills. `PANPAN_CRASH_SEED` repeats
+//! child on the same directory, or on the same PostgreSQL database. `PANPAN_CRASH_POINTS` sets the number of kills. `PANPAN_CRASH_SEED` repeats
 //! the same plan and moments; how they interleave depends on the machine. Arguments that are not options
 //! select tests by a part of their name.
 
@@ -33,10 +33,14 @@ use std::{env, fs};
 
 use ledger::Ledger;
 use options::{CHILD, ChildOptions, Defect};
+use panpan_testkit::PostgresServer;
 use parent::Campaign;
 
 /// How often a child is killed by default.
 const KILLS: u64 = 200;
+
+/// How often a child on PostgreSQL is killed by default.
+const POSTGRES_KILLS: u64 = 50;
 
 /// How often a child is killed while it creates the file.
 const CREATIONS: u64 = 20;
@@ -55,6 +59,8 @@ const TESTS: &[(&str, fn())] = by_name![
     options::options_can_be_parsed,
     a_file_killed_during_creation_opens_again,
     acknowledged_outcomes_survive_every_kill,
+    acknowledged_outcomes_survive_every_kill_on_postgres,
+    an_early_acknowledgement_is_detected_on_postgres,
     an_early_acknowledgement_is_detected,
     a_second_run_is_detected,
     trace::a_trace_with_split_calls_is_parsed,
@@ -92,14 +98,29 @@ fn main() -> ExitCode {
 fn a_file_killed_during_creation_opens_again() {
     let seed = seed();
     for creation in 0..CREATIONS {
-        let ledger = campaign("creation", seed.wrapping_add(creation), 1, Defect::None);
+        let ledger = campaign(
+            "creation",
+            seed.wrapping_add(creation),
+            1,
+            Defect::None,
+            None,
+        );
         assert_eq!(ledger.violations, Vec::<String>::new(), "seed {seed}");
     }
 }
 
 fn acknowledged_outcomes_survive_every_kill() {
     let kills = number("PANPAN_CRASH_POINTS").unwrap_or(KILLS);
-    let ledger = run("sound", kills, Defect::None);
+    check_sound(&run("sound", kills, Defect::None, None), kills);
+}
+
+fn acknowledged_outcomes_survive_every_kill_on_postgres() {
+    let kills = number("PANPAN_CRASH_POINTS").unwrap_or(POSTGRES_KILLS);
+    let ledger = run("sound-postgres", kills, Defect::None, Some(new_database()));
+    check_sound(&ledger, kills);
+}
+
+fn check_sound(ledger: &Ledger, kills: u64) {
     let shown = ledger
         .violations
         .iter()
@@ -112,19 +133,28 @@ fn acknowledged_outcomes_survive_every_kill() {
 }
 
 fn an_early_acknowledgement_is_detected() {
-    let ledger = run(
-        "acknowledges-early",
-        KILLS_FOR_DEFECT,
-        Defect::AcknowledgesEarly,
-    );
+    check_early("acknowledges-early", None);
+}
+
+fn an_early_acknowledgement_is_detected_on_postgres() {
+    check_early("acknowledges-early-postgres", Some(new_database()));
+}
+
+fn check_early(name: &str, database: Option<String>) {
+    let ledger = run(name, KILLS_FOR_DEFECT, Defect::AcknowledgesEarly, database);
     assert!(
         !ledger.violations.is_empty(),
         "lost outcomes were not noticed"
     );
 }
 
+/// A database of the server that this process starts; the server survives the kills.
+fn new_database() -> String {
+    PostgresServer::shared().new_database()
+}
+
 fn a_second_run_is_detected() {
-    let ledger = run("runs-twice", KILLS_FOR_DEFECT, Defect::RunsTwice);
+    let ledger = run("runs-twice", KILLS_FOR_DEFECT, Defect::RunsTwice, None);
     let twice =
         |violation: &String| violation.contains("took effect") && violation.ends_with("times");
     assert!(
@@ -135,11 +165,11 @@ fn a_second_run_is_detected() {
 }
 
 /// Runs a series of kills and prints a summary.
-fn run(name: &str, kills: u64, defect: Defect) -> Ledger {
+fn run(name: &str, kills: u64, defect: Defect, database: Option<String>) -> Ledger {
     let seed = seed();
     println!("crash: {name}: seed {seed}");
     let start = Instant::now();
-    let ledger = campaign(name, seed, kills, defect);
+    let ledger = campaign(name, seed, kills, defect, database);
     let (violations, took) = (ledger.violations.len(), start.elapsed().as_secs_f64());
     let summary = ledger.summary();
     println!("crash: {name}: {summary}, {violations} violations, {took:.1} s");
@@ -147,7 +177,7 @@ fn run(name: &str, kills: u64, defect: Defect) -> Ledger {
 }
 
 /// Runs a series of kills in a new directory, which is kept if the result is unexpected.
-fn campaign(name: &str, seed: u64, kills: u64, defect: Defect) -> Ledger {
+fn campaign(name: &str, seed: u64, kills: u64, defect: Defect, database: Option<String>) -> Ledger {
     let directory = format!("crash-{name}-{}", std::process::id());
     let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(directory);
     let campaign = Campaign {
@@ -155,6 +185,7 @@ fn campaign(name: &str, seed: u64, kills: u64, defect: Defect) -> Ledger {
         seed,
         kills,
         defect,
+        database,
     };
     let ledger = campaign.run();
     if ledger.violations.is_empty() == (defect == Defect::None) {

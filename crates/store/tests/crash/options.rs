@@ -16,6 +16,8 @@ pub(crate) struct ChildOptions {
     pub(crate) first: u64,
     pub(crate) task: Task,
     pub(crate) defect: Defect,
+    /// The address of a PostgreSQL database; without it, the store is a file in the directory.
+    pub(crate) database: Option<String>,
 }
 
 /// What a child does besides repeating the calls whose numbers it reads from its input.
@@ -58,14 +60,16 @@ impl ChildOptions {
             Task::Calls(calls) => calls.to_string(),
             Task::Settle => "settle".to_owned(),
         };
-        vec![
+        let mut arguments = vec![
             CHILD.into(),
             self.directory.clone().into(),
             self.seed.to_string().into(),
             self.first.to_string().into(),
             task.into(),
             defect.map_or("none", |(_, word)| word).into(),
-        ]
+        ];
+        arguments.extend(self.database.as_ref().map(OsString::from));
+        arguments
     }
 
     /// Parses the arguments after the first.
@@ -86,6 +90,7 @@ impl ChildOptions {
             first,
             task,
             defect,
+            database: word(),
         })
     }
 }
@@ -93,13 +98,14 @@ impl ChildOptions {
 /// Options that are parsed are the options that were passed.
 pub(crate) fn options_can_be_parsed() {
     for task in [Task::Load, Task::Calls(3), Task::Settle] {
-        for (defect, _) in DEFECTS {
+        for (defect, word) in DEFECTS {
             let options = ChildOptions {
                 directory: "a b".into(),
                 seed: u64::MAX,
                 first: 7,
                 task,
                 defect,
+                database: (defect != Defect::None).then(|| word.to_owned()),
             };
             let arguments = options.arguments().into_iter().skip(1);
             assert_eq!(ChildOptions::read(arguments), Some(options));

@@ -37,6 +37,8 @@ pub(crate) struct Campaign {
     pub(crate) seed: u64,
     pub(crate) kills: u64,
     pub(crate) defect: Defect,
+    /// The PostgreSQL database; without it, the store is a file.
+    pub(crate) database: Option<String>,
 }
 
 impl Campaign {
@@ -108,6 +110,7 @@ impl Campaign {
             first: ledger.next_number(),
             task,
             defect: self.defect,
+            database: self.database.clone(),
         };
         let program = std::env::current_exe().unwrap();
         let mut command = Command::new(program);

@@ -14,7 +14,7 @@ use panpan_runtime::{
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use crate::shared::{Folder, ManualClock, Open, Store};
+use crate::shared::{Folder, ManualClock, OpenTasks, TaskStore};
 
 /// The lease of tasks in these tests.
 pub(crate) const LEASE_MS: u64 = 3000;
@@ -23,7 +23,7 @@ pub(crate) const LEASE_MS: u64 = 3000;
 #[derive(Clone, Debug)]
 pub(crate) struct Fixture {
     pub(crate) dispatcher: Dispatcher,
-    pub(crate) store: Arc<dyn Store>,
+    pub(crate) store: Arc<dyn TaskStore>,
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) world: Arc<Observed>,
     flows: Flows,
@@ -47,7 +47,7 @@ impl Observed {
 }
 
 impl Fixture {
-    pub(crate) fn new(open: Open) -> Self {
+    pub(crate) fn new(open: OpenTasks) -> Self {
         let (clock, folder) = (ManualClock::new(), Arc::new(Folder::new()));
         let store = open(&folder.path("store.db"), clock.clone());
         let TestPorts { ports, .. } = TestPorts::around(store.clone(), clock.clone());

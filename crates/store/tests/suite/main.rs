@@ -1,4 +1,4 @@
-//! Tests of the store ports: cases for every store, and cases for SQLite or memory only.
+//! Tests of the store ports: cases for every store, and cases for one store only.
 //!
 //! A case is written once in `cases` and runs on every store listed in `shared`.
 
@@ -6,6 +6,7 @@
 
 mod cases;
 mod memory_only;
+mod postgres_only;
 #[path = "../shared/mod.rs"]
 mod shared;
 mod sqlite_only;

@@ -47,8 +47,8 @@ pub(in crate::cli) struct Args {
     /// Call a built-in operation in this process, without a server
     #[arg(long)]
     local: bool,
-    /// With --local, the store for outcomes of keyed calls: sqlite:PATH or memory: [default: PANPAN_STORE, or
-    /// panpan.db in your data folder]
+    /// With --local, the store for outcomes of keyed calls: sqlite:PATH, postgres://USER:PASSWORD@HOST:PORT/DATABASE
+    /// or memory: [default: PANPAN_STORE, or panpan.db in your data folder]
     // Not parsed by clap, whose message would repeat an invalid address with its password.
     #[arg(long, value_name = "ADDRESS", requires = "local")]
     store: Option<String>,

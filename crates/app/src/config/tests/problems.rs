@@ -378,7 +378,7 @@ fn all_problems_are_reported_at_once_in_order() {
 #[test]
 fn a_password_is_never_printed() {
     let secret = "hunter2";
-    let address = format!("postgres://app:{secret}@db/main");
+    let address = format!("postgres://app:{secret}@db:port/main");
     for setup in [
         Setup::file(&format!("store = \"{address}\"")),
         Setup::file(&format!("store = \"{secret}\"")),

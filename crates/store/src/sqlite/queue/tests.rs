@@ -1,39 +1,10 @@
-//! Batching, flushing and closing of the queue.
+//! Batching and closing of the queue.
 
-use panpan_contract::recording::RecordedOutcome;
-use panpan_contract::retry::{Terms, Waiting as CallerWait};
-use uuid::Uuid;
+use tokio::sync::oneshot;
 
 use super::super::job::Request;
-use jiff::Timestamp;
-
 use super::*;
-
-fn note() -> Recording {
-    Recording {
-        id: Uuid::nil(),
-        at: Timestamp::UNIX_EPOCH,
-        operation: "a/b".to_owned(),
-        caller: None,
-        input: None,
-        retry_seed: 0,
-        terms: Terms {
-            policy: None,
-            categories: None,
-            repeatable: false,
-            deadline: None,
-            patient_until: None,
-            waiting: CallerWait::Inline,
-        },
-        earlier: Vec::new(),
-        steps: Vec::new(),
-        items: None,
-        repeats: 0,
-        outcome: RecordedOutcome::Succeeded {
-            output_digest: String::new(),
-        },
-    }
-}
+use crate::notes::tests::note;
 
 fn job() -> Box<dyn Job> {
     Box::new(Request::new(|_, _| Ok(())).0)
@@ -96,53 +67,6 @@ fn the_wait_for_callers_is_half_a_commit_up_to_its_limit() {
     queue.lock().jobs.clear();
     queue.join(&mut batch);
     assert_eq!(batch.jobs.len(), 1);
-}
-
-#[test]
-fn a_flush_waits_for_earlier_notes_only() {
-    let queue = Queue::default();
-    let (sender, _receiver) = oneshot::channel();
-    (0..=BATCH_LIMIT).for_each(|_| queue.note(note()));
-    queue.flush(sender).unwrap();
-    (0..BATCH_LIMIT).for_each(|_| queue.note(note()));
-    for (notes, flushes) in [(BATCH_LIMIT, 0), (BATCH_LIMIT, 1), (1, 0)] {
-        let batch = queue.take().unwrap();
-        assert_eq!((batch.notes.len(), batch.flushes.len()), (notes, flushes));
-    }
-}
-
-#[test]
-fn new_counts_are_limited_and_known_counts_are_not() {
-    let queue = Queue::default();
-    let count = |operation: usize| Count {
-        operation: operation.to_string(),
-        code: None,
-        hour: Timestamp::UNIX_EPOCH,
-        calls: 1,
-        retried: 0,
-        replayed: 0,
-    };
-    queue.count((0..=COUNTS_LIMIT).map(count).collect());
-    queue.count(vec![count(0)]);
-    let counts = queue.take().unwrap().counts;
-    assert_eq!(counts.len(), COUNTS_LIMIT);
-    assert_eq!(counts[0].calls, 2);
-}
-
-#[test]
-fn notes_of_a_failed_batch_return_to_the_front() {
-    let queue = Queue::default();
-    let calls = |from: u128, to| (from..to).map(Uuid::from_u128);
-    let noted = |id| Recording { id, ..note() };
-    calls(0, 3).for_each(|call| queue.note(noted(call)));
-    let batch = queue.take().unwrap();
-    calls(3, 5).for_each(|call| queue.note(noted(call)));
-    queue.put_back(batch.notes, batch.counts, &StoreError::Full);
-    queue.push(job()).unwrap();
-    let notes = queue.take().unwrap().notes;
-    let found: Vec<Uuid> = notes.iter().map(|note| note.id).collect();
-    assert_eq!(found, calls(0, 5).collect::<Vec<_>>());
-    assert_eq!(queue.dropped(), 0);
 }
 
 #[test]

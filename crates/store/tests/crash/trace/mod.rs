@@ -83,6 +83,7 @@ fn run(directory: &Path, trace: &Path, defect: Defect) -> Vec<Message> {
         first: 0,
         task: Task::Calls(CALLS),
         defect,
+        database: None,
     };
     let mut command = Command::new("strace");
     command.args(STRACE_OPTIONS).arg(trace).arg("--");

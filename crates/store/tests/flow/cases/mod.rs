@@ -1,6 +1,9 @@
 //! The cases that every store passes, by topic.
 
 pub(crate) mod execution;
+pub(crate) mod random {
+    pub(crate) use crate::model::events_in_any_order_follow_the_rules;
+}
 
 /// Declares a test for every case, on the store that `$open` opens. A case that is not listed is dead code.
 macro_rules! all {
@@ -19,6 +22,7 @@ macro_rules! all {
                 another_worker_takes_over_when_a_lease_ends,
                 a_caller_sees_only_its_own_tasks,
             ]
+            random: [events_in_any_order_follow_the_rules]
         }
     };
 }

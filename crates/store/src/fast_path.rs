@@ -1,8 +1,8 @@
-//! Decides whether a claim looks for a stored outcome on a reader before it goes to the writer.
+//! Decides whether a claim looks for a stored outcome before it tries to write.
 //!
-//! The fast path answers a repeated call without the writer. For a new key it is wasted and takes as
+//! The fast path answers a repeated call without a write. For a new key it is wasted and takes as
 //! long as the claim itself. New and repeated keys come in runs, so recent claims predict the next one.
-//! A wrong guess costs time only: the writer checks again.
+//! A wrong guess costs time only: the write checks again.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -14,19 +14,19 @@ const PROBE_INTERVAL: u32 = 16;
 
 /// Counts claims since the last repeated key.
 #[derive(Debug, Default)]
-pub(super) struct FastPath {
+pub(crate) struct FastPath {
     new_in_a_row: AtomicU32,
 }
 
 impl FastPath {
     /// Whether the next claim should try the fast path.
-    pub(super) fn should_try(&self) -> bool {
+    pub(crate) fn should_try(&self) -> bool {
         let new = self.new_in_a_row.fetch_add(1, Ordering::Relaxed);
         new < NEW_KEYS_RUN || new.is_multiple_of(PROBE_INTERVAL)
     }
 
     /// The key had an outcome.
-    pub(super) fn hit(&self) {
+    pub(crate) fn hit(&self) {
         self.new_in_a_row.store(0, Ordering::Relaxed);
     }
 }

@@ -3,26 +3,23 @@
 use std::sync::Arc;
 
 use panpan_runtime::ports::KeptOutcome;
-use rusqlite::Row;
-
-use super::errors::QueryError;
 
 const OUTPUT: i64 = 1;
 const LARGE_OUTPUT: i64 = 2;
 const FAILURE: i64 = 3;
 
 /// The columns of an outcome; all null when there is no outcome.
-#[derive(Debug, Default)]
-pub(super) struct Columns {
-    pub(super) kind: Option<i64>,
-    pub(super) digest: Option<[u8; 32]>,
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Columns {
+    pub(crate) kind: Option<i64>,
+    pub(crate) digest: Option<[u8; 32]>,
     /// A `u64`, stored as the `i64` with the same bits.
-    pub(super) bytes: Option<i64>,
-    pub(super) text: Option<Arc<str>>,
+    pub(crate) bytes: Option<i64>,
+    pub(crate) text: Option<Arc<str>>,
 }
 
 impl Columns {
-    pub(super) fn of(outcome: &KeptOutcome) -> Self {
+    pub(crate) fn of(outcome: &KeptOutcome) -> Self {
         match outcome {
             KeptOutcome::Output(text) => Self::text(OUTPUT, text),
             KeptOutcome::Failure(text) => Self::text(FAILURE, text),
@@ -43,38 +40,29 @@ impl Columns {
         }
     }
 
-    /// Reads the four columns that start at `first`.
-    pub(super) fn read(row: &Row<'_>, first: usize) -> rusqlite::Result<Self> {
-        Ok(Self {
-            kind: row.get(first)?,
-            digest: row.get(first + 1)?,
-            bytes: row.get(first + 2)?,
-            text: row.get(first + 3)?,
-        })
-    }
-
-    pub(super) fn outcome(self) -> Result<KeptOutcome, QueryError> {
+    /// The outcome; `None` if the columns are not those of one.
+    pub(crate) fn outcome(self) -> Option<KeptOutcome> {
         match self {
             Self {
                 kind: Some(OUTPUT),
                 text: Some(text),
                 ..
-            } => Ok(KeptOutcome::Output(text)),
+            } => Some(KeptOutcome::Output(text)),
             Self {
                 kind: Some(FAILURE),
                 text: Some(text),
                 ..
-            } => Ok(KeptOutcome::Failure(text)),
+            } => Some(KeptOutcome::Failure(text)),
             Self {
                 kind: Some(LARGE_OUTPUT),
                 digest: Some(digest),
                 bytes: Some(bytes),
                 ..
-            } => Ok(KeptOutcome::LargeOutput {
+            } => Some(KeptOutcome::LargeOutput {
                 digest,
                 bytes: bytes.cast_unsigned(),
             }),
-            _ => Err(QueryError::Unreadable),
+            _ => None,
         }
     }
 }
