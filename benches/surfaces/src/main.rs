@@ -44,7 +44,7 @@ fn main() -> anyhow::Result<ExitCode> {
 }
 
 /// Measures the goals whose name contains this text; returns whether all were met. A slowdown is planted only in
-/// ratios.
+/// ratios, and one missed goal is enough to detect it.
 fn measure(planted: bool, part: &str) -> anyhow::Result<bool> {
     println!(
         "{:<NAME_WIDTH$} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}",
@@ -56,6 +56,9 @@ fn measure(planted: bool, part: &str) -> anyhow::Result<bool> {
     let ratios = ratios(echo.address, server.address).into_iter();
     for ratio in ratios.filter(|it| it.name.contains(part)) {
         met &= ratio.measure(planted)?;
+        if planted && !met {
+            return Ok(false);
+        }
     }
     if !planted {
         for figure in figure::all()

@@ -123,13 +123,12 @@ impl RedirectChain {
         exchange: &Exchange,
     ) -> Result<Step, Failure> {
         let status = response.status();
-        let location = response.headers().get(header::LOCATION);
-        let (true, Some(location)) = (is_redirect(status), location) else {
-            return Ok(Step::Done);
-        };
-        if self.outgoing.redirects_limit == 0 {
+        if !is_redirect(status) || self.outgoing.redirects_limit == 0 {
             return Ok(Step::Done);
         }
+        let Some(location) = response.headers().get(header::LOCATION) else {
+            return Ok(Step::Done);
+        };
         let target = location
             .to_str()
             .ok()

@@ -89,7 +89,7 @@ impl ResponseReader<'_> {
         let found = found.filter(|_| !self.declarations.is_output(document));
         let is_problem = |it: &str| it.eq_ignore_ascii_case("application/problem+json");
         let is_problem = incoming.media_type().is_some_and(is_problem);
-        let problem = || stated_problem(document).filter(|_| is_problem);
+        let problem = || is_problem.then(|| stated_problem(document)).flatten();
         let failure = found.or_else(problem)?;
         let code = failure.code().as_str().to_owned();
         let service_code = service_code(&failure);
