@@ -127,7 +127,10 @@ impl From<TaskError> for Failure {
             } => about(Failure::new(codes::CANNOT_DELETE_TASK), task)
                 .with_message(message)
                 .with_detail("reason", reason)
-                .with_detail("delete_first", listed(first.iter().map(|id| json!(id.to_string())))),
+                .with_detail(
+                    "delete_first",
+                    listed(first.iter().map(|id| json!(id.to_string()))),
+                ),
             TaskError::Plan(error) => error.into(),
             TaskError::Store(error) => error.failure(),
         }
@@ -139,9 +142,7 @@ fn about(failure: Failure, task: TaskId) -> Failure {
 }
 
 fn unsatisfied_failure(task: TaskId, unsatisfied: &[Unsatisfied]) -> Failure {
-    let entry = |it: &Unsatisfied| {
-        json!({"task_id": it.id.to_string(), "status": it.state.word(), "required": it.required})
-    };
+    let entry = |it: &Unsatisfied| json!({"task_id": it.id.to_string(), "status": it.state.word(), "required": it.required});
     let count = unsatisfied.len();
     let first = unsatisfied.first();
     let example = first.map(|it| format!(", such as {} ({})", it.id, it.state));

@@ -5,8 +5,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use panpan_runtime::ports::Ids;
-use panpan_runtime::{BoxFuture, CancellationToken, Identity};
 use panpan_runtime::ports::StoreError;
+use panpan_runtime::{BoxFuture, CancellationToken, Identity};
 use serde_json::Value;
 
 use crate::authority::Authority;
@@ -35,7 +35,10 @@ struct Inner {
 
 impl fmt::Debug for Flows {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Flows").field("tasks", &self.0.tasks).finish_non_exhaustive()
+        formatter
+            .debug_struct("Flows")
+            .field("tasks", &self.0.tasks)
+            .finish_non_exhaustive()
     }
 }
 
@@ -137,9 +140,9 @@ impl Flows {
         let (visible, command) = (caller.visible.clone(), Arc::new(command));
         let updated = self.write(move |rows| {
             let (visible, command, methods) = (visible.clone(), command.clone(), methods.clone());
-            Box::pin(async move {
-                refused(engine::update(rows, &visible, &command, &*methods).await)
-            })
+            Box::pin(
+                async move { refused(engine::update(rows, &visible, &command, &*methods).await) },
+            )
         });
         let (row, stopped) = updated.await?;
         self.stop(&stopped);
@@ -307,7 +310,10 @@ impl Flows {
     }
 
     fn running(&self) -> std::sync::MutexGuard<'_, BTreeMap<TaskId, (Lease, CancellationToken)>> {
-        self.0.running.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0
+            .running
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn write<T, F>(&self, work: F) -> Refused<T>

@@ -84,10 +84,7 @@ pub trait Rows: Send {
     ) -> BoxFuture<'a, Result<(), StoreError>>;
 
     /// Notes that other tasks are copies of these, or links to them.
-    fn mark_referenced<'a>(
-        &'a mut self,
-        keys: &'a [Key],
-    ) -> BoxFuture<'a, Result<(), StoreError>>;
+    fn mark_referenced<'a>(&'a mut self, keys: &'a [Key]) -> BoxFuture<'a, Result<(), StoreError>>;
 
     /// Deletes tasks with everything that belongs to them.
     fn delete<'a>(&'a mut self, keys: &'a [Key]) -> BoxFuture<'a, Result<(), StoreError>>;
@@ -99,8 +96,10 @@ pub trait Rows: Send {
     ) -> BoxFuture<'a, Result<Vec<Edge>, StoreError>>;
 
     /// The edges from dependents to these tasks, in any order.
-    fn dependents<'a>(&'a mut self, keys: &'a [Key])
-    -> BoxFuture<'a, Result<Vec<Edge>, StoreError>>;
+    fn dependents<'a>(
+        &'a mut self,
+        keys: &'a [Key],
+    ) -> BoxFuture<'a, Result<Vec<Edge>, StoreError>>;
 
     /// Replaces the dependencies of a task.
     fn replace_dependencies<'a>(
@@ -125,10 +124,8 @@ pub trait Rows: Send {
     ) -> BoxFuture<'a, Result<(), StoreError>>;
 
     /// The histories of failed attempts of these tasks, as JSON; those without a history are left out.
-    fn histories<'a>(
-        &'a mut self,
-        keys: &'a [Key],
-    ) -> BoxFuture<'a, Result<Vec<(Key, Arc<str>)>, StoreError>>;
+    fn histories<'a>(&'a mut self, keys: &'a [Key])
+    -> BoxFuture<'a, Result<Histories, StoreError>>;
 
     /// Replaces the history of a task; `None` deletes it.
     fn set_history<'a>(
@@ -178,6 +175,9 @@ pub trait Rows: Send {
 
 /// A part of the journal of a flow: announcements with their numbers, in order.
 pub type JournalPage = Vec<(u64, Announced)>;
+
+/// Histories of failed attempts by task, as JSON.
+pub type Histories = Vec<(Key, Arc<str>)>;
 
 /// The number of a task within its store, rising.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -104,7 +104,11 @@ impl Transition {
         if next.is_empty() {
             format!("{} is a terminal state", self.current)
         } else {
-            format!("after {} only {} is allowed", self.current, next.join(" or "))
+            format!(
+                "after {} only {} is allowed",
+                self.current,
+                next.join(" or ")
+            )
         }
     }
 
@@ -113,7 +117,9 @@ impl Transition {
         let attempted = format!("{} -> {}", self.current, self.requested);
         let task_id = task_id.to_string();
         Failure::new(codes::INVALID_STATE_TRANSITION)
-            .with_message(format!("task {task_id} cannot change state {attempted}: {reason}"))
+            .with_message(format!(
+                "task {task_id} cannot change state {attempted}: {reason}"
+            ))
             .with_detail("task_id", task_id)
             .with_detail("current_status", self.current.word())
             .with_detail("attempted_transition", attempted)
@@ -144,7 +150,11 @@ mod tests {
             for requested in State::ALL {
                 pairs += 1;
                 let expected = allowed.contains(&(current, requested)).then_some(requested);
-                assert_eq!(current.to(requested).ok(), expected, "{current} -> {requested}");
+                assert_eq!(
+                    current.to(requested).ok(),
+                    expected,
+                    "{current} -> {requested}"
+                );
             }
         }
         assert_eq!(pairs, 25);

@@ -27,7 +27,12 @@ fn minus_32700_is_returned_for_a_body_that_is_not_json() {
 #[test]
 fn minus_32600_is_returned_for_json_that_is_not_a_request() {
     let flow = Flow::start();
-    for body in ["[]", "7", "{\"method\": \"tasks.get\", \"id\": 1}", "{\"jsonrpc\": \"2.0\", \"id\": 1}"] {
+    for body in [
+        "[]",
+        "7",
+        "{\"method\": \"tasks.get\", \"id\": 1}",
+        "{\"jsonrpc\": \"2.0\", \"id\": 1}",
+    ] {
         let response = flow.post("/tasks", body).json();
         check(&response["error"], -32600, "Invalid Request", &[]);
     }
@@ -43,7 +48,12 @@ fn minus_32601_is_returned_for_an_unknown_method() {
 fn minus_32602_names_the_field_the_reason_and_what_was_expected() {
     let flow = Flow::start();
     let error = flow.error("tasks.create", json!({"name": "a", "priority": 5}));
-    check(&error, -32602, "Invalid params", &["field", "reason", "expected", "actual"]);
+    check(
+        &error,
+        -32602,
+        "Invalid params",
+        &["field", "reason", "expected", "actual"],
+    );
     assert_eq!(error["data"]["field"], "priority");
     assert_eq!(error["data"]["actual"], 5);
     for (method, params, field) in [
@@ -67,14 +77,24 @@ fn all_invalid_members_are_reported_at_once() {
     let params = json!({"name": "", "priority": 9, "inputs": [], "dependencies": [{"id": "x"}]});
     let error = Flow::start().error("tasks.create", params);
     assert_eq!(error["code"], -32602);
-    assert_eq!(error["data"]["errors"].as_array().unwrap().len(), 4, "{error}");
+    assert_eq!(
+        error["data"]["errors"].as_array().unwrap().len(),
+        4,
+        "{error}"
+    );
 }
 
 #[test]
 fn minus_32001_names_the_task_that_does_not_exist() {
     let flow = Flow::start();
     let id = new_id();
-    for method in ["tasks.get", "tasks.execute", "tasks.cancel", "tasks.delete", "tasks.tree"] {
+    for method in [
+        "tasks.get",
+        "tasks.execute",
+        "tasks.cancel",
+        "tasks.delete",
+        "tasks.tree",
+    ] {
         let error = flow.error(method, json!({"task_id": id}));
         check(&error, -32001, "Task not found", &["task_id"]);
         assert_eq!(error["data"]["task_id"], id.as_str(), "{method}");
@@ -94,7 +114,12 @@ fn minus_32002_contains_the_cycle() {
     ]);
     let error = flow.error("tasks.execute", json!({"tasks": tasks}));
     check(&error, -32002, "Circular dependency", &["cycle"]);
-    let cycle: Vec<&str> = error["data"]["cycle"].as_array().unwrap().iter().map(|it| it.as_str().unwrap()).collect();
+    let cycle: Vec<&str> = error["data"]["cycle"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it.as_str().unwrap())
+        .collect();
     assert_eq!(cycle.len(), 4);
     assert_eq!(cycle.first(), cycle.last());
     let itself = after(task(&a, "demo/echo", json!({})), on(&a));
@@ -144,10 +169,18 @@ fn minus_32006_has_the_transition() {
     let id = flow.execute(json!([task(&new_id(), "demo/echo", json!({}))]));
     flow.wait_for(&id, "completed");
     let error = flow.error("tasks.cancel", json!({"task_id": id}));
-    let members = ["task_id", "current_status", "attempted_transition", "reason"];
+    let members = [
+        "task_id",
+        "current_status",
+        "attempted_transition",
+        "reason",
+    ];
     check(&error, -32006, "Invalid state transition", &members);
     assert_eq!(error["data"]["current_status"], "completed");
-    assert_eq!(error["data"]["attempted_transition"], "completed -> cancelled");
+    assert_eq!(
+        error["data"]["attempted_transition"],
+        "completed -> cancelled"
+    );
 }
 
 #[test]
@@ -157,11 +190,19 @@ fn minus_32007_lists_the_unsatisfied_dependencies() {
     let tasks = json!([
         task(&root, "demo/echo", json!({})),
         below(task(&first, "demo/echo", json!({})), &root),
-        after(below(task(&second, "demo/echo", json!({})), &root), json!([{"id": first}])),
+        after(
+            below(task(&second, "demo/echo", json!({})), &root),
+            json!([{"id": first}])
+        ),
     ]);
     flow.result("tasks.create", json!({"tasks": tasks}));
     let error = flow.error("tasks.execute", json!({"task_id": second}));
-    check(&error, -32007, "Dependency not satisfied", &["task_id", "unsatisfied"]);
+    check(
+        &error,
+        -32007,
+        "Dependency not satisfied",
+        &["task_id", "unsatisfied"],
+    );
     assert_eq!(error["data"]["unsatisfied"][0]["task_id"], first.as_str());
     assert_eq!(error["data"]["unsatisfied"][0]["status"], "pending");
 }
@@ -183,14 +224,25 @@ fn minus_32009_says_why_a_task_cannot_be_deleted() {
     let tasks = json!([
         task(&root, "demo/echo", json!({})),
         below(task(&child, "demo/echo", json!({})), &root),
-        after(below(task(&other, "demo/echo", json!({})), &root), json!([{"id": child}])),
+        after(
+            below(task(&other, "demo/echo", json!({})), &root),
+            json!([{"id": child}])
+        ),
     ]);
     flow.result("tasks.create", json!({"tasks": tasks}));
     for id in [&root, &child] {
         let error = flow.error("tasks.delete", json!({"task_id": id}));
-        check(&error, -32009, "Cannot delete task", &["task_id", "reason", "delete_first"]);
+        check(
+            &error,
+            -32009,
+            "Cannot delete task",
+            &["task_id", "reason", "delete_first"],
+        );
     }
-    assert_eq!(flow.result("tasks.delete", json!({"task_id": other})), json!({"success": true}));
+    assert_eq!(
+        flow.result("tasks.delete", json!({"task_id": other})),
+        json!({"success": true})
+    );
     flow.result("tasks.execute", json!({"task_id": root}));
     flow.wait_for(&child, "completed");
     let error = flow.error("tasks.delete", json!({"task_id": child}));
@@ -221,11 +273,18 @@ fn minus_32010_11_and_12_are_returned_for_invalid_trees() {
 #[test]
 fn minus_32603_is_what_a_failed_execution_leaves_in_the_task_not_on_the_wire() {
     let flow = Flow::start();
-    let failing = task(&new_id(), "demo/divide", json!({"dividend": 1, "divisor": 0}));
+    let failing = task(
+        &new_id(),
+        "demo/divide",
+        json!({"dividend": 1, "divisor": 0}),
+    );
     let id = flow.execute(json!([failing]));
     let failed = flow.wait_for(&id, "failed");
     let error = failed["error"].as_str().unwrap();
-    assert!(error.contains("demo/divide") && error.contains("DIVISION_BY_ZERO"), "{error}");
+    assert!(
+        error.contains("demo/divide") && error.contains("DIVISION_BY_ZERO"),
+        "{error}"
+    );
     assert_eq!(failed["failure"]["code"], "DIVISION_BY_ZERO");
     assert!(failed["result"].is_null());
 }

@@ -23,8 +23,14 @@ fn a_task_has_the_fields_that_its_status_requires() {
     let (root, bad, blocked) = (new_id(), new_id(), new_id());
     let tasks = json!([
         task(&root, "demo/echo", json!({"a": 1})),
-        below(task(&bad, "demo/divide", json!({"dividend": 1, "divisor": 0})), &root),
-        after(below(task(&blocked, "demo/echo", json!({})), &root), json!([{"id": bad}])),
+        below(
+            task(&bad, "demo/divide", json!({"dividend": 1, "divisor": 0})),
+            &root
+        ),
+        after(
+            below(task(&blocked, "demo/echo", json!({})), &root),
+            json!([{"id": bad}])
+        ),
     ]);
     let created = flow.result("tasks.create", json!({"tasks": tasks}));
     assert_eq!(created["status"], "pending");
@@ -44,7 +50,11 @@ fn a_task_has_the_fields_that_its_status_requires() {
 #[test]
 fn a_failed_task_is_executed_again_with_its_error_cleared() {
     let flow = Flow::start();
-    let id = flow.execute(json!([task(&new_id(), "demo/divide", json!({"dividend": 1, "divisor": 0}))]));
+    let id = flow.execute(json!([task(
+        &new_id(),
+        "demo/divide",
+        json!({"dividend": 1, "divisor": 0})
+    )]));
     flow.wait_for(&id, "failed");
     let started = flow.result("tasks.execute", json!({"task_id": id}));
     assert_eq!(started["root_task_id"], id.as_str());
@@ -68,7 +78,10 @@ fn tasks_are_listed_with_filters_and_pages() {
     }
     let listed = flow.result("tasks.list", json!({"limit": 2, "offset": 1}));
     assert_eq!(listed["tasks"].as_array().unwrap().len(), 2);
-    assert_eq!((&listed["total"], &listed["limit"], &listed["offset"]), (&json!(5), &json!(2), &json!(1)));
+    assert_eq!(
+        (&listed["total"], &listed["limit"], &listed["offset"]),
+        (&json!(5), &json!(2), &json!(1))
+    );
     let anns = flow.result("tasks.list", json!({"user_id": "ann", "status": "pending"}));
     assert_eq!(anns["total"], 2);
     let done = flow.result("tasks.list", json!({"status": "completed"}));
@@ -90,7 +103,10 @@ fn the_tree_and_the_children_of_a_task_are_returned() {
     let tree = flow.result("tasks.tree", json!({"task_id": root}));
     assert_eq!(tree["task"]["id"], root.as_str());
     assert_eq!(tree["children"][0]["task"]["id"], child.as_str());
-    assert_eq!(tree["children"][0]["children"][0]["task"]["id"], leaf.as_str());
+    assert_eq!(
+        tree["children"][0]["children"][0]["task"]["id"],
+        leaf.as_str()
+    );
     let children = flow.result("tasks.children", json!({"parent_id": root}));
     assert_eq!(children["children"].as_array().unwrap().len(), 1);
 }
@@ -102,7 +118,10 @@ fn a_cancelled_task_has_the_message_or_a_default_one() {
     for id in [&first, &second] {
         flow.result("tasks.create", task(id, "demo/echo", json!({})));
     }
-    let cancelled = flow.result("tasks.cancel", json!({"task_id": first, "message": "not needed"}));
+    let cancelled = flow.result(
+        "tasks.cancel",
+        json!({"task_id": first, "message": "not needed"}),
+    );
     assert_eq!(cancelled, json!({"task_id": first, "status": "cancelled"}));
     flow.result("tasks.cancel", json!({"task_id": second}));
     assert_eq!(flow.task(&first)["error"], "not needed");

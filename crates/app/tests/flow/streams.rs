@@ -28,7 +28,10 @@ fn execution_is_streamed_on_request() {
     let (root, child) = (new_id(), new_id());
     let tasks = json!([
         task(&root, "demo/echo", json!({})),
-        below(task(&child, "demo/divide", json!({"dividend": 1, "divisor": 0})), &root),
+        below(
+            task(&child, "demo/divide", json!({"dividend": 1, "divisor": 0})),
+            &root
+        ),
     ]);
     let request = |params: Value| json!({"jsonrpc": "2.0", "id": 7, "method": "tasks.execute", "params": params});
     let body = request(json!({"tasks": tasks, "use_streaming": true})).to_string();
@@ -45,11 +48,18 @@ fn execution_is_streamed_on_request() {
     for (id, _, data) in &all[1..] {
         assert!(id.is_some());
         assert_eq!(data["root_task_id"], root.as_str());
-        assert!(data["task_id"].is_string() && data["status"].is_string() && data["progress"].is_number());
+        assert!(
+            data["task_id"].is_string()
+                && data["status"].is_string()
+                && data["progress"].is_number()
+        );
     }
     assert_eq!(all.last().unwrap().2["final"], true);
     let refused = request(json!({"task_id": new_id(), "use_streaming": true})).to_string();
-    assert_eq!(flow.post("/tasks", &refused).json()["error"]["code"], -32001);
+    assert_eq!(
+        flow.post("/tasks", &refused).json()["error"]["code"],
+        -32001
+    );
 }
 
 #[test]
@@ -67,5 +77,9 @@ fn a_stream_continues_after_the_last_event_that_was_received() {
     assert_eq!(get("last-event-id: yesterday\r\n").status, 422);
     let unknown = format!("/tasks/{}/events", new_id());
     let unknown = http::request(&flow.server.address, "GET", &unknown, "", "");
-    assert!(unknown.text().contains("TASK_NOT_FOUND"), "{}", unknown.text());
+    assert!(
+        unknown.text().contains("TASK_NOT_FOUND"),
+        "{}",
+        unknown.text()
+    );
 }

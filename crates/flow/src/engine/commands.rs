@@ -105,12 +105,22 @@ async fn execute_task(
         let task = row.id;
         return Ok(Err(TaskError::Unsatisfied { task, unsatisfied }));
     }
-    let again: BTreeSet<Key> = row.run.state.is_terminal().then_some(row.key).into_iter().collect();
+    let again: BTreeSet<Key> = row
+        .run
+        .state
+        .is_terminal()
+        .then_some(row.key)
+        .into_iter()
+        .collect();
     let again = match cascade {
         true => with_ended_dependents(rows, again).await?,
         false => again,
     };
-    let others: Vec<Key> = again.iter().filter(|key| **key != row.key).copied().collect();
+    let others: Vec<Key> = again
+        .iter()
+        .filter(|key| **key != row.key)
+        .copied()
+        .collect();
     let others = rows.load(&others).await?;
     let root = rows.load(&[row.flow]).await?;
     let root = root.first().map_or(row.id, |root| root.id);
@@ -190,7 +200,10 @@ pub(crate) async fn cancel(
     command: &Cancel,
 ) -> Result<(Row, Vec<TaskId>), TaskError> {
     let row = find_visible(rows, visible, command.id).await??;
-    let message = command.message.as_deref().filter(|it| !it.trim().is_empty());
+    let message = command
+        .message
+        .as_deref()
+        .filter(|it| !it.trim().is_empty());
     cancel_found(rows, row, message.unwrap_or(DEFAULT_MESSAGE)).await
 }
 
@@ -240,10 +253,17 @@ pub(crate) async fn delete(
     };
     let refuse = |reason: String, first: Vec<TaskId>| {
         let task = row.id;
-        Ok(Err(TaskError::CannotDelete { task, reason, first }))
+        Ok(Err(TaskError::CannotDelete {
+            task,
+            reason,
+            first,
+        }))
     };
     if row.run.state != State::Pending {
-        let reason = format!("it is {}, and only a pending task can be deleted", row.run.state);
+        let reason = format!(
+            "it is {}, and only a pending task can be deleted",
+            row.run.state
+        );
         return refuse(reason, Vec::new());
     }
     let children = Filter {

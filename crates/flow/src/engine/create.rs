@@ -53,7 +53,9 @@ pub(crate) async fn create(
     let tasks = plan.tasks();
     let keys = rows.reserve(tasks.len()).await?;
     let ids: Vec<TaskId> = tasks.iter().map(|task| task.id).collect();
-    let originals = tasks.iter().filter_map(|it| it.definition.origin.original());
+    let originals = tasks
+        .iter()
+        .filter_map(|it| it.definition.origin.original());
     let new = New {
         keys: ids.iter().copied().zip(keys.iter().copied()).collect(),
         known: &known,

@@ -1,5 +1,6 @@
 //! Finds the cycle that new dependencies of a stored task would close.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use panpan_runtime::ports::StoreError;
@@ -23,8 +24,8 @@ pub(super) async fn new_cycle(
             if edge.on == task {
                 return Ok(Some(closed(task, edge.task, &before)));
             }
-            if !before.contains_key(&edge.on) {
-                before.insert(edge.on, edge.task);
+            if let Entry::Vacant(unseen) = before.entry(edge.on) {
+                unseen.insert(edge.task);
                 next.insert(edge.on);
             }
         }
@@ -45,5 +46,8 @@ fn closed(task: Key, last: Key, before: &BTreeMap<Key, Key>) -> Vec<Key> {
 pub(super) async fn ids_of(rows: &mut dyn Rows, keys: &[Key]) -> Result<Vec<TaskId>, StoreError> {
     let ids = rows.load(keys).await?.into_iter();
     let ids: BTreeMap<Key, TaskId> = ids.map(|row| (row.key, row.id)).collect();
-    Ok(keys.iter().filter_map(|key| ids.get(key).copied()).collect())
+    Ok(keys
+        .iter()
+        .filter_map(|key| ids.get(key).copied())
+        .collect())
 }

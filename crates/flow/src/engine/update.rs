@@ -146,7 +146,11 @@ async fn check_plan(
         id_is_given: false,
     };
     let checked = check(rows, visible, vec![task], methods).await;
-    let on: Vec<TaskId> = dependencies.iter().map(|it| it.id).filter(|it| *it != row.id).collect();
+    let on: Vec<TaskId> = dependencies
+        .iter()
+        .map(|it| it.id)
+        .filter(|it| *it != row.id)
+        .collect();
     let found = rows.find(&on).await?.into_iter();
     let mut found: BTreeMap<TaskId, Row> = found.map(|it| (it.id, it)).collect();
     found.retain(|_, it| it.flow == row.flow);
@@ -161,7 +165,9 @@ async fn check_plan(
         (Err(error), _) => Err(error),
         (Ok(_), Some(cycle)) => Err(cycle.into()),
         (Ok(_), None) => {
-            let rows = dependencies.iter().filter_map(|it| Some((found.remove(&it.id)?, it.required)));
+            let rows = dependencies
+                .iter()
+                .filter_map(|it| Some((found.remove(&it.id)?, it.required)));
             Ok(rows.collect())
         }
     }
@@ -169,7 +175,10 @@ async fn check_plan(
 
 fn cycle_error(ids: Vec<TaskId>, dependencies: &[Dependency]) -> PlanError {
     let next = ids.get(1);
-    let number = dependencies.iter().position(|it| Some(&it.id) == next).unwrap_or_default();
+    let number = dependencies
+        .iter()
+        .position(|it| Some(&it.id) == next)
+        .unwrap_or_default();
     let pointer = format!("{}/{number}/id", Place::Updates.member("dependencies"));
     let violation = Violation::value(pointer, "the dependencies form a cycle")
         .expected("dependencies without a cycle")
@@ -202,7 +211,9 @@ async fn change_state(
         Some(StateChange::Cancel) => cancel_found(rows, row, DEFAULT_MESSAGE).await,
         Some(StateChange::Reset) => {
             let mut changes = Changes::new(rows);
-            let row = changes.apply(row, &Event::Reset).expect("a failed task can be reset");
+            let row = changes
+                .apply(row, &Event::Reset)
+                .expect("a failed task can be reset");
             let row = changes.apply(row, &Event::Withheld);
             let row = row.expect("a withheld task keeps its state");
             let stopped = changes.write().await?;

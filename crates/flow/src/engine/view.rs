@@ -198,9 +198,13 @@ type Others = BTreeMap<Key, (TaskId, State)>;
 
 /// Ids and states of the tasks that these refer to.
 async fn others(rows: &mut dyn Rows, found: &[Row], edges: &[Edge]) -> Result<Others, StoreError> {
-    let mut others: Others =
-        found.iter().map(|row| (row.key, (row.id, row.run.state))).collect();
-    let referred = found.iter().flat_map(|row| row.parent.into_iter().chain([row.flow]));
+    let mut others: Others = found
+        .iter()
+        .map(|row| (row.key, (row.id, row.run.state)))
+        .collect();
+    let referred = found
+        .iter()
+        .flat_map(|row| row.parent.into_iter().chain([row.flow]));
     let mut missing: Vec<Key> = referred.chain(edges.iter().map(|edge| edge.on)).collect();
     missing.retain(|key| !others.contains_key(key));
     missing.sort_unstable();

@@ -117,12 +117,20 @@ async fn with_contents(
     let mut definitions: BTreeMap<Key, StoredDefinition> =
         definitions.into_iter().map(|it| (it.key, it)).collect();
     let is_repeated = |(row, _): &&(Row, bool)| row.run.attempts > 1;
-    let repeated: Vec<Key> = claimed.iter().filter(is_repeated).map(|(row, _)| row.key).collect();
+    let repeated: Vec<Key> = claimed
+        .iter()
+        .filter(is_repeated)
+        .map(|(row, _)| row.key)
+        .collect();
     let histories: BTreeMap<Key, Arc<str>> = match repeated.is_empty() {
         true => BTreeMap::new(),
         false => rows.histories(&repeated).await?.into_iter().collect(),
     };
-    let refers = |key: &&Key| definitions.get(key).is_some_and(|it| may_have_references(&it.text));
+    let refers = |key: &&Key| {
+        definitions
+            .get(key)
+            .is_some_and(|it| may_have_references(&it.text))
+    };
     let referring: Vec<Key> = keys.iter().filter(refers).copied().collect();
     let mut results = results_of_dependencies(rows, &referring).await?;
     let mut originals = results_of_originals(rows, &definitions).await?;

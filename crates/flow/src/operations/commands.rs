@@ -37,7 +37,10 @@ pub(super) async fn execute(
     input: Arc<Value>,
 ) -> Result<Value, Failure> {
     let caller = caller(&context);
-    let cascade = input.get("cascade").and_then(Value::as_bool).unwrap_or(true);
+    let cascade = input
+        .get("cascade")
+        .and_then(Value::as_bool)
+        .unwrap_or(true);
     let (root, reset) = match (input.get("tasks"), input.get("task_id")) {
         (Some(_), Some(_)) => return Err(both_given().into()),
         (Some(tasks), None) => {

@@ -85,14 +85,19 @@ impl Events {
     }
 
     async fn read_more(&mut self) -> Result<(), Failure> {
-        let entries = self.flows.announcements(self.flow, self.after, PAGE).await?;
+        let entries = self
+            .flows
+            .announcements(self.flow, self.after, PAGE)
+            .await?;
         for (number, entry) in &entries {
             self.after = *number;
             let event = event(*number, entry, self.root);
             self.read.push_back(event);
         }
         // A flow that rested may have been executed again since.
-        let ends = entries.last().is_some_and(|(_, entry)| entry.task.is_none());
+        let ends = entries
+            .last()
+            .is_some_and(|(_, entry)| entry.task.is_none());
         self.is_over = ends && entries.len() < PAGE;
         Ok(())
     }

@@ -82,7 +82,9 @@ impl CallableMethods {
 impl Methods for CallableMethods {
     fn exists(&self, method: &str) -> bool {
         let method = method.strip_prefix('/').unwrap_or(method);
-        self.0.binary_search_by(|it| it.as_str().cmp(method)).is_ok()
+        self.0
+            .binary_search_by(|it| it.as_str().cmp(method))
+            .is_ok()
     }
 
     fn similar(&self, method: &str) -> Vec<String> {

@@ -46,7 +46,10 @@ pub(super) async fn list(
     let filter = Filter {
         state: text("status").and_then(State::from_word),
         user_id: text("user_id").map(str::to_owned),
-        roots: input.get("roots").and_then(Value::as_bool).unwrap_or_default(),
+        roots: input
+            .get("roots")
+            .and_then(Value::as_bool)
+            .unwrap_or_default(),
         flow: flow(&flows, &context, &input).await?,
         ..Filter::default()
     };

@@ -19,7 +19,12 @@ fn spec(name: &str, op_type: OperationType, description: &str, input: Value) -> 
 }
 
 fn by_id(name: &str, op_type: OperationType, description: &str) -> OperationSpec {
-    spec(name, op_type, description, object(json!({"task_id": id()}), &["task_id"]))
+    spec(
+        name,
+        op_type,
+        description,
+        object(json!({"task_id": id()}), &["task_id"]),
+    )
 }
 
 fn object(properties: Value, required: &[&str]) -> Value {
@@ -158,20 +163,35 @@ pub(super) fn list() -> OperationSpec {
         "roots": {"type": "boolean", "description": "Only roots."},
     });
     add_page(&mut members);
-    spec("tasks/list", OperationType::Query, "Lists tasks.", object(members, &[]))
+    spec(
+        "tasks/list",
+        OperationType::Query,
+        "Lists tasks.",
+        object(members, &[]),
+    )
 }
 
 pub(super) fn running() -> OperationSpec {
     let mut members = json!({});
     add_page(&mut members);
     let about = "Lists the tasks that are in progress.";
-    spec("tasks/running", OperationType::Query, about, object(members, &[]))
+    spec(
+        "tasks/running",
+        OperationType::Query,
+        about,
+        object(members, &[]),
+    )
 }
 
 pub(super) fn statistics() -> OperationSpec {
     let members = json!({"root_task_id": {"description": "Only the flow with this root."}});
     let about = "Counts tasks by status.";
-    spec("tasks/statistics", OperationType::Query, about, object(members, &[]))
+    spec(
+        "tasks/statistics",
+        OperationType::Query,
+        about,
+        object(members, &[]),
+    )
 }
 
 pub(super) fn events() -> OperationSpec {

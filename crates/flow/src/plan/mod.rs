@@ -21,8 +21,8 @@ use crate::state::State;
 use crate::task::{NewTask, ReadTask, TaskId};
 
 pub(crate) use problem::Problems;
-pub(crate) use tree::arrows;
 pub use problem::{About, LISTED_IDS_LIMIT, PROBLEMS_LIMIT, PlanError, Problem, ProblemKind};
+pub(crate) use tree::arrows;
 
 /// The most tasks of a plan.
 pub const TASKS_LIMIT: usize = 200_000;

@@ -16,8 +16,8 @@ use serde_json::{Map, Value};
 
 use crate::authority::Authority;
 use crate::engine::{ClaimedTask, Ended};
-use crate::ports::Ending;
 use crate::plan::inputs::input_violations;
+use crate::ports::Ending;
 use crate::references::resolve;
 use crate::task::{Definition, Origin, TaskId, result_object};
 
@@ -142,7 +142,9 @@ fn inputs(task: &ClaimedTask, definition: &Definition) -> Result<Map<String, Val
     }
     let failure = Failure::new(codes::INVALID_INPUT_ERROR)
         .with_message("the resolved inputs do not match the input_schema of the task");
-    Err(violations.into_iter().fold(failure, Failure::with_violation))
+    Err(violations
+        .into_iter()
+        .fold(failure, Failure::with_violation))
 }
 
 fn history(task: &ClaimedTask) -> Vec<Attempt> {

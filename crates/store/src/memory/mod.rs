@@ -11,8 +11,8 @@ mod tasks;
 use std::future::ready;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use jiff::Timestamp;
 use futures_util::FutureExt as _;
+use jiff::Timestamp;
 use panpan_contract::recording::Recording;
 use panpan_flow::ports::{Tasks, Work};
 use panpan_runtime::BoxFuture;
@@ -191,7 +191,8 @@ impl MemoryStore {
 impl Tasks for MemoryStore {
     fn write(&self, mut work: Box<dyn Work>) -> BoxFuture<'_, Result<(), StoreError>> {
         let done = self.run(&mut *work);
-        self.tasks_changed.send_modify(|it| *it = it.wrapping_add(1));
+        self.tasks_changed
+            .send_modify(|it| *it = it.wrapping_add(1));
         Box::pin(ready(done))
     }
 

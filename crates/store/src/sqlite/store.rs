@@ -270,7 +270,8 @@ impl Tasks for SqliteStore {
                 tasks::write(connection, &mut *work, now_ms)
             };
             SqliteStore::write(self, run).await??;
-            self.tasks_changed.send_modify(|it| *it = it.wrapping_add(1));
+            self.tasks_changed
+                .send_modify(|it| *it = it.wrapping_add(1));
             Ok(())
         })
     }

@@ -1,8 +1,7 @@
 //! Flows from the caller's side: tasks are created, executed and read through the operations, and run by a worker.
 //!
 //! A case is written once in `cases` and runs on every store listed in `shared`. `model` compares random orders of
-//! events with a simple reading of the rules. Time stands still unless a case
-//! advances it.
+//! events with a simple reading of the rules. Time stands still unless a case advances it.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
 

@@ -9,7 +9,8 @@ use panpan_failure::{Failure, Redacted, codes};
 use panpan_flow::{Flows, Worker, WorkerSettings, operations};
 use panpan_runtime::testing::TestPorts;
 use panpan_runtime::{
-    CallRequest, CancellationToken, Context, Dispatcher, Identity, Ports, Registration, Registry,
+    CallRequest, CancellationToken, Context, Dispatcher, Identity, Ports, Progress, Registration,
+    Registry,
 };
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -26,7 +27,7 @@ pub(crate) struct Fixture {
     pub(crate) store: Arc<dyn TaskStore>,
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) world: Arc<Observed>,
-    flows: Flows,
+    pub(crate) flows: Flows,
     ports: Ports,
     _folder: Arc<Folder>,
 }
@@ -178,9 +179,9 @@ impl Drop for StopOnDrop {
     }
 }
 
-/// A task id from a number.
+/// A task id from a number. Generated ids of tests have an 8 in place of the 9.
 pub(crate) fn id(number: u64) -> String {
-    format!("00000000-0000-4000-8000-{number:012}")
+    format!("00000000-0000-4000-9000-{number:012}")
 }
 
 /// A task that calls `test/run` with its name.
@@ -208,6 +209,7 @@ pub(crate) fn below(mut task: Value, dependencies: &[(u64, bool)]) -> Value {
 fn handlers(world: &Arc<Observed>) -> Vec<Registration> {
     let spec = |name: &str, op_type| OperationSpec::new(name.parse().unwrap(), op_type);
     let (run, hold, flaky) = (world.clone(), world.clone(), world.clone());
+    let half = world.clone();
     let note = |world: &Observed, input: &Value| {
         let name = input["name"].as_str().unwrap_or_default().to_owned();
         world.runs.lock().unwrap().push(name);
@@ -228,6 +230,27 @@ fn handlers(world: &Arc<Observed>) -> Vec<Registration> {
                 async move {
                     world.go.notified().await;
                     Ok::<_, Failure>(json!({"held": true}))
+                }
+            },
+        ),
+        Registration::new(
+            spec("test/number", OperationType::Query),
+            |_: Context, _: Arc<Value>| async { Ok::<_, Failure>(json!(7)) },
+        ),
+        Registration::new(
+            spec("test/half", OperationType::Mutation),
+            move |context: Context, input: Arc<Value>| {
+                let world = half.clone();
+                let progress = Progress {
+                    done: 1.0,
+                    total: Some(2.0),
+                    message: None,
+                };
+                context.report(progress);
+                note(&world, &input);
+                async move {
+                    world.go.notified().await;
+                    Ok::<_, Failure>(json!({}))
                 }
             },
         ),

@@ -65,7 +65,10 @@ impl Format {
     /// An item has the members `id`, `event` and `data`.
     pub(super) const WHOLE: Self = Self(|item| {
         let name = item["event"].as_str().unwrap_or("message");
-        event(&format!("id: {}\nevent: {name}\n", item["id"]), &item["data"])
+        event(
+            &format!("id: {}\nevent: {name}\n", item["id"]),
+            &item["data"],
+        )
     });
 }
 

@@ -47,7 +47,9 @@ pub(crate) fn read_updates(params: &Value) -> Result<Updates, PlanError> {
             updates = reader.updates();
         }
         Some(other) => malformed(&mut problems, || wrong_type(pointer, EXPECTED, other)),
-        None => malformed(&mut problems, || Violation::missing(pointer).expected(EXPECTED)),
+        None => malformed(&mut problems, || {
+            Violation::missing(pointer).expected(EXPECTED)
+        }),
     }
     problems.or_err(|| updates)
 }
@@ -167,7 +169,10 @@ mod tests {
         let after = updates.applied_to(&before);
         assert_eq!((after.name(), after.user_id()), ("after", Some("ann")));
         assert_eq!(after.inputs, before.inputs);
-        assert_eq!(after.params, Some(Map::from_iter([("b".to_owned(), json!(2))])));
+        assert_eq!(
+            after.params,
+            Some(Map::from_iter([("b".to_owned(), json!(2))]))
+        );
         assert_eq!(after.extra()["colour"], "red");
     }
 
@@ -176,7 +181,10 @@ mod tests {
         let before = Definition::new("one").unwrap().with_user_id("ann");
         let updates = json!({"updates": {"user_id": null, "retry": null, "schemas": null}});
         let after = read_updates(&updates).unwrap().applied_to(&before);
-        assert_eq!((after.user_id(), after.retry, after.schemas), (None, None, None));
+        assert_eq!(
+            (after.user_id(), after.retry, after.schemas.clone()),
+            (None, None, None)
+        );
     }
 
     #[test]
@@ -186,7 +194,10 @@ mod tests {
             "status": "done", "dependencies": [{"id": "y"}], "origin_type": "copy",
         }});
         let error = read_updates(&updates).unwrap_err();
-        let pointers = error.problems().iter().map(|it| it.violation.pointer.as_str());
+        let pointers = error
+            .problems()
+            .iter()
+            .map(|it| it.violation.pointer.as_str());
         let mut pointers: Vec<&str> = pointers.collect();
         pointers.sort_unstable();
         let expected = [

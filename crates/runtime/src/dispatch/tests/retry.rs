@@ -284,6 +284,7 @@ async fn a_task_makes_one_attempt_and_gets_the_time_of_the_next() {
     let task = TaskState {
         history: first.attempt.into_iter().collect(),
         scope: None,
+        ..TaskState::default()
     };
     let second = fixture.dispatcher.dispatch_task(request(), task).await;
     assert_eq!(second.retry_at, None);

@@ -1,11 +1,10 @@
 //! The rows of tasks in memory, within a transaction.
 
 use std::future::ready;
-use std::sync::Arc;
 
 use jiff::Timestamp;
 use panpan_flow::ports::{
-    Announced, Edge, Filter, JournalPage, Key, NewRow, Page, Redefined, Row, Rows,
+    Announced, Edge, Filter, Histories, JournalPage, Key, NewRow, Page, Redefined, Row, Rows,
     StoredDefinition, StoredOutcome,
 };
 use panpan_flow::{Priority, Queued, State, TaskId};
@@ -36,7 +35,10 @@ impl Rows for MemoryRows<'_> {
     }
 
     fn insert<'a>(&'a mut self, tasks: &'a [NewRow]) -> BoxFuture<'a, Result<(), StoreError>> {
-        let new: usize = tasks.iter().map(|it| TASK_BYTES + it.definition.len()).sum();
+        let new: usize = tasks
+            .iter()
+            .map(|it| TASK_BYTES + it.definition.len())
+            .sum();
         if self.tasks.bytes.saturating_add(new) > MEMORY_TASKS_BYTES_LIMIT {
             return Box::pin(ready(Err(StoreError::Full)));
         }
@@ -107,7 +109,10 @@ impl Rows for MemoryRows<'_> {
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         let mut grown = 0;
         self.tasks.change(key, |task| {
-            grown = redefined.definition.len().saturating_sub(task.definition.len());
+            grown = redefined
+                .definition
+                .len()
+                .saturating_sub(task.definition.len());
             task.definition = redefined.definition.clone();
             task.user_id.clone_from(&redefined.user_id);
             task.row.priority = redefined.priority;
@@ -116,12 +121,10 @@ impl Rows for MemoryRows<'_> {
         done(())
     }
 
-    fn mark_referenced<'a>(
-        &'a mut self,
-        keys: &'a [Key],
-    ) -> BoxFuture<'a, Result<(), StoreError>> {
+    fn mark_referenced<'a>(&'a mut self, keys: &'a [Key]) -> BoxFuture<'a, Result<(), StoreError>> {
         for key in keys {
-            self.tasks.change(*key, |task| task.row.has_references = true);
+            self.tasks
+                .change(*key, |task| task.row.has_references = true);
         }
         done(())
     }
@@ -195,7 +198,7 @@ impl Rows for MemoryRows<'_> {
     fn histories<'a>(
         &'a mut self,
         keys: &'a [Key],
-    ) -> BoxFuture<'a, Result<Vec<(Key, Arc<str>)>, StoreError>> {
+    ) -> BoxFuture<'a, Result<Histories, StoreError>> {
         let history = |task: &Task| Some((task.row.key, task.history.clone()?));
         done(self.tasks.found(keys).filter_map(history).collect())
     }
@@ -270,8 +273,12 @@ impl Rows for MemoryRows<'_> {
         limit: usize,
     ) -> BoxFuture<'_, Result<JournalPage, StoreError>> {
         let journal = self.tasks.journals.get(&flow);
-        let entries = journal.into_iter().flat_map(|it| it.range(after.saturating_add(1)..));
-        let entries = entries.take(limit).map(|(number, it)| (*number, it.clone()));
+        let entries = journal
+            .into_iter()
+            .flat_map(|it| it.range(after.saturating_add(1)..));
+        let entries = entries
+            .take(limit)
+            .map(|(number, it)| (*number, it.clone()));
         done(entries.collect())
     }
 
@@ -288,6 +295,12 @@ impl Rows for MemoryRows<'_> {
             }
         }
         resting.sort_unstable();
-        done(resting.into_iter().take(limit).map(|(_, flow)| flow).collect())
+        done(
+            resting
+                .into_iter()
+                .take(limit)
+                .map(|(_, flow)| flow)
+                .collect(),
+        )
     }
 }

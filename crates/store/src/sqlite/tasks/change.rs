@@ -1,8 +1,6 @@
 //! SQL statements that change tasks.
 
-use panpan_flow::ports::{
-    Announced, Edge, Ending, Key, NewRow, Redefined, Row, StoredOutcome,
-};
+use panpan_flow::ports::{Announced, Edge, Ending, Key, NewRow, Redefined, Row, StoredOutcome};
 use panpan_flow::{Announcement, Queued, State};
 use rusqlite::{Connection, params};
 
@@ -232,9 +230,15 @@ pub(super) fn set_history(
 }
 
 /// Makes tasks ready whose time has come.
-pub(super) fn promote(connection: &Connection, limit: usize, now_ms: i64) -> Result<(), QueryError> {
+pub(super) fn promote(
+    connection: &Connection,
+    limit: usize,
+    now_ms: i64,
+) -> Result<(), QueryError> {
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    connection.prepare_cached(PROMOTE)?.execute([now_ms, limit])?;
+    connection
+        .prepare_cached(PROMOTE)?
+        .execute([now_ms, limit])?;
     Ok(())
 }
 
@@ -273,5 +277,7 @@ fn announcement_number(what: Announcement) -> i64 {
 
 fn index<T: PartialEq>(all: &[T], one: T) -> i64 {
     let index = all.iter().position(|it| *it == one);
-    index.and_then(|it| i64::try_from(it).ok()).unwrap_or_default()
+    index
+        .and_then(|it| i64::try_from(it).ok())
+        .unwrap_or_default()
 }

@@ -1,12 +1,11 @@
 //! The rows of tasks on one connection. Remembers the error of SQLite, which the port expresses only in part.
 
 use std::future::ready;
-use std::sync::Arc;
 
 use jiff::Timestamp;
 use panpan_flow::TaskId;
 use panpan_flow::ports::{
-    Announced, Edge, Filter, JournalPage, Key, NewRow, Page, Redefined, Row, Rows,
+    Announced, Edge, Filter, Histories, JournalPage, Key, NewRow, Page, Redefined, Row, Rows,
     StoredDefinition, StoredOutcome,
 };
 use panpan_runtime::BoxFuture;
@@ -104,10 +103,7 @@ impl Rows for SqliteRows<'_> {
         self.run(|connection, _| change::redefine(connection, key, redefined))
     }
 
-    fn mark_referenced<'a>(
-        &'a mut self,
-        keys: &'a [Key],
-    ) -> BoxFuture<'a, Result<(), StoreError>> {
+    fn mark_referenced<'a>(&'a mut self, keys: &'a [Key]) -> BoxFuture<'a, Result<(), StoreError>> {
         self.run(|connection, _| change::mark_referenced(connection, keys))
     }
 
@@ -158,7 +154,7 @@ impl Rows for SqliteRows<'_> {
     fn histories<'a>(
         &'a mut self,
         keys: &'a [Key],
-    ) -> BoxFuture<'a, Result<Vec<(Key, Arc<str>)>, StoreError>> {
+    ) -> BoxFuture<'a, Result<Histories, StoreError>> {
         self.run(|connection, _| select::histories(connection, keys))
     }
 

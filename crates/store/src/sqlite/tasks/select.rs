@@ -70,7 +70,12 @@ const ANNOUNCEMENTS: &str = "
 
 /// The tasks with these ids.
 pub(super) fn by_id(connection: &Connection, ids: &[TaskId]) -> Result<Vec<Row>, QueryError> {
-    each(connection, BY_ID, ids.iter().map(|id| [id.uuid().into_bytes()]), row)
+    each(
+        connection,
+        BY_ID,
+        ids.iter().map(|id| [id.uuid().into_bytes()]),
+        row,
+    )
 }
 
 /// The tasks with these keys.
@@ -361,7 +366,10 @@ fn outcome(row: &rusqlite::Row<'_>) -> Result<StoredOutcome, QueryError> {
 }
 
 fn state(number: u8) -> Result<State, QueryError> {
-    State::ALL.get(usize::from(number)).copied().ok_or(QueryError::Unreadable)
+    State::ALL
+        .get(usize::from(number))
+        .copied()
+        .ok_or(QueryError::Unreadable)
 }
 
 fn task_id(bytes: [u8; 16]) -> Result<TaskId, QueryError> {

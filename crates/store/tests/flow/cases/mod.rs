@@ -1,9 +1,14 @@
 //! The cases that every store passes, by topic.
 
+pub(crate) mod copies;
 pub(crate) mod execution;
+pub(crate) mod queries;
 pub(crate) mod random {
     pub(crate) use crate::model::events_in_any_order_follow_the_rules;
 }
+pub(crate) mod refusals;
+pub(crate) mod running;
+pub(crate) mod updates;
 
 /// Declares a test for every case, on the store that `$open` opens. A case that is not listed is dead code.
 macro_rules! all {
@@ -23,6 +28,50 @@ macro_rules! all {
                 a_caller_sees_only_its_own_tasks,
             ]
             random: [events_in_any_order_follow_the_rules]
+            refusals: [
+                an_id_is_used_once,
+                a_cycle_is_named,
+                references_between_tasks_have_to_exist,
+                a_method_has_to_exist,
+                a_malformed_member_is_described,
+                inputs_match_the_schema_of_the_task,
+                an_origin_has_to_be_complete_and_completed,
+                only_a_pending_task_without_others_is_deleted,
+            ]
+            queries: [
+                a_list_is_filtered_and_paged,
+                a_tree_nests_all_descendants,
+                children_are_only_the_direct_ones,
+                statistics_count_by_status,
+            ]
+            updates: [
+                a_pending_task_runs_as_it_was_changed,
+                all_malformed_updates_are_reported,
+                a_running_task_is_not_changed,
+                an_ended_task_keeps_its_dependencies,
+                changed_dependencies_are_checked_and_waited_for,
+                changed_inputs_and_methods_are_checked,
+            ]
+            copies: [
+                a_copy_of_a_task_is_a_new_flow,
+                a_copy_with_children_refers_to_the_copies,
+                a_copy_cannot_refer_to_tasks_outside,
+                a_link_has_the_result_of_its_original,
+                a_link_fails_without_its_original,
+                an_archive_is_never_changed,
+                flows_that_rest_for_long_are_deleted,
+                many_flows_are_deleted_in_batches,
+            ]
+            running: [
+                two_flows_take_turns,
+                a_task_without_an_operation_completes,
+                a_result_is_always_an_object,
+                a_reference_to_a_failed_optional_dependency_is_null,
+                a_late_end_of_a_cancelled_task_is_discarded,
+                a_task_that_stops_every_process_ends,
+                progress_is_stored_with_the_heartbeat,
+                cancelling_the_last_task_ends_the_journal,
+            ]
         }
     };
 }

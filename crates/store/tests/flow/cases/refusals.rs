@@ -1,0 +1,162 @@
+//! What is refused when tasks are created or deleted, with which code and details.
+
+use panpan_failure::Redacted;
+use serde_json::{Value, json};
+
+use crate::support::{Fixture, below, calling, id, task};
+
+async fn refused(fixture: &Fixture, operation: &str, input: Value) -> Redacted {
+    fixture.call(operation, input).await.unwrap_err()
+}
+
+fn pointers(failure: &Redacted) -> Vec<&str> {
+    failure
+        .violations()
+        .iter()
+        .map(|it| it.pointer.as_str())
+        .collect()
+}
+
+pub(crate) async fn an_id_is_used_once(fixture: Fixture) {
+    fixture.ok("tasks/create", task(1, "one")).await;
+    let again = refused(&fixture, "tasks/create", task(1, "two")).await;
+    assert_eq!(again.code().as_str(), "TASK_TREE_VALIDATION_FAILED");
+    assert_eq!(pointers(&again), ["/id"]);
+    let twice =
+        json!({"tasks": [task(2, "two"), below(task(3, "a"), &[]), below(task(3, "b"), &[])]});
+    let twice = refused(&fixture, "tasks/create", twice).await;
+    assert!(
+        pointers(&twice).contains(&"/tasks/2/id"),
+        "{:?}",
+        pointers(&twice)
+    );
+    assert_eq!(fixture.ok("tasks/list", json!({})).await["total"], 1);
+}
+
+pub(crate) async fn a_cycle_is_named(fixture: Fixture) {
+    let tasks = json!({"tasks": [
+        task(1, "root"),
+        below(task(2, "a"), &[(3, true)]),
+        below(task(3, "b"), &[(2, false)]),
+    ]});
+    let failure = refused(&fixture, "tasks/create", tasks).await;
+    assert_eq!(failure.code().as_str(), "CIRCULAR_DEPENDENCY");
+    assert_eq!(
+        failure.details().unwrap()["cycle"],
+        json!([id(2), id(3), id(2)])
+    );
+}
+
+pub(crate) async fn references_between_tasks_have_to_exist(fixture: Fixture) {
+    let mut orphan = task(2, "orphan");
+    orphan["parent_id"] = json!(id(9));
+    let mut dependent = task(2, "dependent");
+    dependent["dependencies"] = json!([{"id": id(9)}]);
+    let two_roots = json!({"tasks": [task(1, "one"), task(2, "two")]});
+    for (input, code) in [
+        (orphan, "INVALID_PARENT_REFERENCE"),
+        (dependent, "INVALID_DEPENDENCY_REFERENCE"),
+        (two_roots, "TASK_TREE_VALIDATION_FAILED"),
+    ] {
+        assert_eq!(fixture.code("tasks/create", input).await, code);
+    }
+    fixture.ok("tasks/create", task(9, "another flow")).await;
+    let mut dependent = task(2, "dependent");
+    dependent["dependencies"] = json!([{"id": id(9)}]);
+    assert_eq!(
+        fixture.code("tasks/create", dependent).await,
+        "INVALID_DEPENDENCY_REFERENCE"
+    );
+}
+
+pub(crate) async fn a_method_has_to_exist(fixture: Fixture) {
+    let failure = refused(&fixture, "tasks/create", calling(1, "one", "test/rum")).await;
+    assert_eq!(failure.code().as_str(), "EXECUTOR_NOT_FOUND");
+    let details = failure.details().unwrap();
+    assert_eq!(details["executor"], "test/rum");
+    let nearest = details["nearest"].as_array().unwrap();
+    assert!(nearest.contains(&json!("test/run")), "{nearest:?}");
+}
+
+pub(crate) async fn a_malformed_member_is_described(fixture: Fixture) {
+    let mut invalid = task(1, "one");
+    invalid["priority"] = json!(5);
+    let failure = refused(&fixture, "tasks/create", invalid).await;
+    assert_eq!(failure.code().as_str(), "INVALID_INPUT");
+    let violation = &failure.violations()[0];
+    assert_eq!(violation.pointer, "/priority");
+    assert_eq!(violation.expected.as_deref(), Some("0-3"));
+    assert_eq!(violation.actual, Some(json!(5)));
+}
+
+pub(crate) async fn inputs_match_the_schema_of_the_task(fixture: Fixture) {
+    let mut invalid = task(1, "one");
+    invalid["schemas"]["input_schema"] = json!({"type": "object", "required": ["url"]});
+    let failure = refused(&fixture, "tasks/create", invalid).await;
+    assert_eq!(failure.code().as_str(), "INVALID_TASK_SCHEMA");
+    assert!(
+        pointers(&failure)[0].starts_with("/inputs"),
+        "{:?}",
+        pointers(&failure)
+    );
+}
+
+pub(crate) async fn an_origin_has_to_be_complete_and_completed(fixture: Fixture) {
+    fixture.ok("tasks/create", task(1, "original")).await;
+    let with = |members: Value| {
+        let mut copy = task(2, "copy");
+        copy.as_object_mut()
+            .unwrap()
+            .extend(members.as_object().unwrap().clone());
+        copy
+    };
+    for members in [
+        json!({"origin_type": "copy"}),
+        json!({"origin_type": "clone", "original_task_id": id(1)}),
+        json!({"origin_type": "copy", "original_task_id": "x"}),
+        json!({"origin_type": "copy", "original_task_id": id(9)}),
+        json!({"original_task_id": id(1)}),
+        json!({"origin_type": "link", "original_task_id": id(1)}),
+        json!({"origin_type": "archive", "original_task_id": id(1)}),
+        json!({"has_references": true}),
+    ] {
+        let code = fixture.code("tasks/create", with(members.clone())).await;
+        assert_eq!(code, "INVALID_TASK_SCHEMA", "{members}");
+    }
+    assert_eq!(fixture.task(&id(1)).await["has_references"], false);
+    let copy = with(json!({"origin_type": "copy", "original_task_id": id(1)}));
+    fixture.ok("tasks/create", copy).await;
+    assert_eq!(fixture.task(&id(1)).await["has_references"], true);
+}
+
+pub(crate) async fn only_a_pending_task_without_others_is_deleted(fixture: Fixture) {
+    let tasks = json!({"tasks": [
+        task(1, "root"),
+        below(task(2, "first"), &[]),
+        below(task(3, "second"), &[(2, true)]),
+    ]});
+    fixture.ok("tasks/create", tasks).await;
+    for (number, first) in [(1, json!([id(2), id(3)])), (2, json!([id(3)]))] {
+        let failure = refused(&fixture, "tasks/delete", json!({"task_id": id(number)})).await;
+        assert_eq!(failure.code().as_str(), "CANNOT_DELETE_TASK");
+        assert_eq!(failure.details().unwrap()["delete_first"], first);
+    }
+    for number in [3, 2] {
+        let deleted = fixture
+            .ok("tasks/delete", json!({"task_id": id(number)}))
+            .await;
+        assert_eq!(deleted, json!({"success": true}));
+    }
+    assert_eq!(
+        fixture.code("tasks/get", json!({"task_id": id(2)})).await,
+        "TASK_NOT_FOUND"
+    );
+    fixture.ok("tasks/cancel", json!({"task_id": id(1)})).await;
+    let failure = refused(&fixture, "tasks/delete", json!({"task_id": id(1)})).await;
+    assert_eq!(failure.code().as_str(), "CANNOT_DELETE_TASK");
+    assert!(
+        failure.message().contains("cancelled"),
+        "{}",
+        failure.message()
+    );
+}

@@ -1,0 +1,145 @@
+//! What a worker makes of tasks: fairness, results, progress, late ends and poison tasks.
+
+use panpan_flow::ports::Ending;
+use panpan_flow::testing::{End, HandWorker};
+use serde_json::{Value, json};
+
+use crate::support::{Fixture, LEASE_MS, below, calling, id, task};
+
+pub(crate) async fn two_flows_take_turns(fixture: Fixture) {
+    for first in [1, 11] {
+        let tasks = (first..first + 4).map(|number| {
+            let name = format!("{number}");
+            let mut task = task(number, &name);
+            if number > first {
+                task["parent_id"] = json!(id(first));
+            }
+            task
+        });
+        fixture.execute(tasks.collect()).await;
+    }
+    let _worker = fixture.worker_with(1);
+    fixture.wait_for_rest(&id(1)).await;
+    fixture.wait_for_rest(&id(11)).await;
+    // The second flow begins when the first task of the first one is the next.
+    assert_eq!(
+        fixture.world.runs(),
+        ["1", "2", "11", "3", "12", "4", "13", "14"]
+    );
+}
+
+pub(crate) async fn a_task_without_an_operation_completes(fixture: Fixture) {
+    let _worker = fixture.worker();
+    fixture
+        .execute(json!([{"id": id(1), "name": "group"}]))
+        .await;
+    let done = fixture.wait_for(&id(1), "completed").await;
+    assert_eq!(
+        (&done["result"], &done["progress"]),
+        (&json!({}), &json!(1.0))
+    );
+}
+
+pub(crate) async fn a_result_is_always_an_object(fixture: Fixture) {
+    let _worker = fixture.worker();
+    fixture
+        .execute(json!([calling(1, "seven", "test/number")]))
+        .await;
+    let done = fixture.wait_for(&id(1), "completed").await;
+    assert_eq!(done["result"], json!({"result": 7}));
+}
+
+pub(crate) async fn a_reference_to_a_failed_optional_dependency_is_null(fixture: Fixture) {
+    let _worker = fixture.worker();
+    let mut last = below(task(3, "last"), &[(2, false)]);
+    last["inputs"] = json!({"name": "last", "paid": {"$from": id(2), "pointer": "/amount"}});
+    let tasks = json!([
+        task(1, "root"),
+        below(calling(2, "pay", "test/refuse"), &[]),
+        last
+    ]);
+    fixture.execute(tasks).await;
+    let done = fixture.wait_for(&id(3), "completed").await;
+    assert_eq!(
+        done["result"]["echo"],
+        json!({"name": "last", "paid": null})
+    );
+}
+
+pub(crate) async fn a_late_end_of_a_cancelled_task_is_discarded(fixture: Fixture) {
+    fixture.execute(json!([task(1, "one")])).await;
+    let worker = HandWorker::new(fixture.store.clone());
+    let held = worker.claim(1, LEASE_MS).await.unwrap()[0];
+    let message = json!({"task_id": id(1), "message": "not needed"});
+    fixture.ok("tasks/cancel", message).await;
+    let completed = || {
+        End::With(Ending::Completed {
+            result: "{}".into(),
+        })
+    };
+    worker.finish(vec![(held, completed())]).await.unwrap();
+    let task = fixture.task(&id(1)).await;
+    assert_eq!(
+        (&task["status"], &task["error"]),
+        (&json!("cancelled"), &json!("not needed"))
+    );
+    // The lease of an earlier generation does not end a later one, either.
+    fixture.ok("tasks/execute", json!({"task_id": id(1)})).await;
+    let newer = worker.claim(1, LEASE_MS).await.unwrap()[0];
+    assert!(!worker.extend(held, None, LEASE_MS).await.unwrap());
+    let failed = End::With(Ending::Failed {
+        error: "late".into(),
+        failure: "{}".into(),
+    });
+    worker
+        .finish(vec![(held, failed), (newer, completed())])
+        .await
+        .unwrap();
+    assert_eq!(fixture.status(&id(1)).await, "completed");
+}
+
+pub(crate) async fn a_task_that_stops_every_process_ends(fixture: Fixture) {
+    fixture.execute(json!([task(1, "poison")])).await;
+    let crashing = HandWorker::new(fixture.store.clone());
+    for _ in 0..4 {
+        assert_eq!(crashing.claim(1, LEASE_MS).await.unwrap().len(), 1);
+        fixture.clock.advance(LEASE_MS + 1);
+    }
+    let _worker = fixture.worker();
+    let failed = fixture.wait_for(&id(1), "failed").await;
+    assert_eq!(failed["failure"]["code"], "ERR_RECOVERY_EXHAUSTED");
+    assert!(fixture.world.runs().is_empty());
+}
+
+pub(crate) async fn progress_is_stored_with_the_heartbeat(fixture: Fixture) {
+    let _worker = fixture.worker();
+    fixture
+        .execute(json!([calling(1, "half", "test/half")]))
+        .await;
+    fixture.wait_for_runs(1).await;
+    let mut progress = Value::Null;
+    while progress != 0.5 {
+        fixture.clock.advance(LEASE_MS / 3);
+        for _ in 0..200 {
+            let task = fixture.task(&id(1)).await;
+            assert_eq!(task["status"], "in_progress");
+            progress = task["progress"].clone();
+            if progress == 0.5 {
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+        }
+    }
+    fixture.world.go.notify_one();
+    let done = fixture.wait_for(&id(1), "completed").await;
+    assert_eq!(
+        (&done["progress"], &done["attempts"]),
+        (&json!(1.0), &json!(1))
+    );
+}
+
+pub(crate) async fn cancelling_the_last_task_ends_the_journal(fixture: Fixture) {
+    fixture.execute(json!([task(1, "one")])).await;
+    fixture.ok("tasks/cancel", json!({"task_id": id(1)})).await;
+    fixture.wait_for_rest(&id(1)).await;
+}

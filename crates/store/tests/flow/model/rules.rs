@@ -1,0 +1,388 @@
+//! The rules of flows in their simplest form: nothing is counted or queued ahead, everything is derived from the
+//! states of all tasks whenever it is needed.
+//!
+//! A defect changes one rule, to prove that a difference is noticed.
+
+use panpan_flow::State;
+
+/// The lease of claimed tasks.
+pub(crate) const LEASE_MS: u64 = 1000;
+
+/// A rule that is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Defect {
+    /// An optional dependency is satisfied only by success.
+    OptionalNeedsSuccess,
+    /// A required dependency is satisfied by any end.
+    RequiredTakesAnyEnd,
+    /// Dependents that have ended are never reset.
+    NoCascade,
+    /// Only direct dependents are reset.
+    ShortCascade,
+    /// Dependents are reset even if they have not ended.
+    CascadeResetsRunning,
+    /// Tasks run by turn only.
+    NoPriority,
+    /// An attempt ends its task although another process has claimed it since.
+    NoFencing,
+    /// An attempt ends its task although it was cancelled meanwhile.
+    CancelLosesRace,
+    /// A task that is executed again keeps its generation.
+    ResetKeepsGeneration,
+    /// A task that an update resets runs at once.
+    ResetReleases,
+    /// A lease never ends.
+    NoTakeover,
+    /// Executing a root runs only the root.
+    RootRunsAlone,
+    /// Changed dependencies are not looked at.
+    OldDependenciesCount,
+    /// A cycle is closed without a refusal.
+    NoCycleCheck,
+}
+
+impl Defect {
+    pub(crate) const ALL: [Defect; 14] = [
+        Defect::OptionalNeedsSuccess,
+        Defect::RequiredTakesAnyEnd,
+        Defect::NoCascade,
+        Defect::ShortCascade,
+        Defect::CascadeResetsRunning,
+        Defect::NoPriority,
+        Defect::NoFencing,
+        Defect::CancelLosesRace,
+        Defect::ResetKeepsGeneration,
+        Defect::ResetReleases,
+        Defect::NoTakeover,
+        Defect::RootRunsAlone,
+        Defect::OldDependenciesCount,
+        Defect::NoCycleCheck,
+    ];
+}
+
+/// A task of the model.
+#[derive(Clone, Debug)]
+pub(crate) struct Task {
+    /// The position of the root of its flow.
+    pub(crate) root: usize,
+    pub(crate) priority: u8,
+    /// The positions of its dependencies, and whether they are required.
+    pub(crate) on: Vec<(usize, bool)>,
+    pub(crate) state: State,
+    pub(crate) generation: u32,
+    pub(crate) attempts: u32,
+    pub(crate) recoveries: u32,
+    pub(crate) is_released: bool,
+    /// The number of the lease under which it is held.
+    pub(crate) lease: Option<usize>,
+    /// When an unfinished attempt can be followed by another one.
+    pub(crate) due_ms: u64,
+    /// How its generations ended.
+    pub(crate) endings: Vec<State>,
+}
+
+impl Task {
+    pub(crate) fn new(root: usize, priority: u8, on: Vec<(usize, bool)>) -> Self {
+        Self {
+            root,
+            priority,
+            on,
+            state: State::Pending,
+            generation: 1,
+            attempts: 0,
+            recoveries: 0,
+            is_released: false,
+            lease: None,
+            due_ms: 0,
+            endings: Vec::new(),
+        }
+    }
+
+    fn end(&mut self, state: State) {
+        self.state = state;
+        self.lease = None;
+        self.endings.push(state);
+    }
+}
+
+/// How an attempt ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ends {
+    Completed,
+    Failed,
+    RetryIn(u64),
+}
+
+/// The code of a refusal.
+pub(crate) type Code = &'static str;
+
+/// All tasks, and the time.
+#[derive(Clone, Debug)]
+pub(crate) struct Model {
+    pub(crate) tasks: Vec<Task>,
+    pub(crate) now_ms: u64,
+    pub(crate) leases: usize,
+    pub(crate) defect: Option<Defect>,
+}
+
+impl Model {
+    fn has(&self, defect: Defect) -> bool {
+        self.defect == Some(defect)
+    }
+
+    fn is_satisfied(&self, on: usize, required: bool) -> bool {
+        let state = self.tasks[on].state;
+        let ended = state.is_terminal();
+        let succeeded = state == State::Completed;
+        match required {
+            true => succeeded || (ended && self.has(Defect::RequiredTakesAnyEnd)),
+            false => succeeded || (ended && !self.has(Defect::OptionalNeedsSuccess)),
+        }
+    }
+
+    /// How many dependencies are not satisfied.
+    pub(crate) fn waiting(&self, at: usize) -> usize {
+        let on = self.tasks[at].on.iter();
+        on.filter(|(on, required)| !self.is_satisfied(*on, *required))
+            .count()
+    }
+
+    /// The required dependencies that ended without success, while the task is pending.
+    pub(crate) fn blocked_by(&self, at: usize) -> Vec<usize> {
+        let task = &self.tasks[at];
+        let is_blocking = |(on, required): &&(usize, bool)| {
+            *required && matches!(self.tasks[*on].state, State::Failed | State::Cancelled)
+        };
+        let blocking = task.on.iter().filter(is_blocking).map(|(on, _)| *on);
+        blocking.filter(|_| task.state == State::Pending).collect()
+    }
+
+    /// Whether the task can be claimed now.
+    pub(crate) fn is_ready(&self, at: usize) -> bool {
+        let task = &self.tasks[at];
+        match task.state {
+            State::Pending => task.is_released && self.waiting(at) == 0,
+            State::InProgress => {
+                let is_held_for_ever = self.has(Defect::NoTakeover) && task.lease.is_some();
+                task.due_ms <= self.now_ms && !is_held_for_ever
+            }
+            _ => false,
+        }
+    }
+
+    /// Claims the first ready tasks. `turn` is the order within a priority.
+    pub(crate) fn claim(&mut self, limit: usize, turn: impl Fn(usize) -> i64) -> Vec<usize> {
+        let ready = (0..self.tasks.len()).filter(|at| self.is_ready(*at));
+        let mut ready: Vec<usize> = ready.collect();
+        let ignores_priority = self.has(Defect::NoPriority);
+        ready.sort_by_key(|at| {
+            let priority = self.tasks[*at].priority;
+            (if ignores_priority { 0 } else { priority }, turn(*at), *at)
+        });
+        ready.truncate(limit);
+        for at in &ready {
+            let task = &mut self.tasks[*at];
+            task.recoveries += u32::from(task.lease.is_some());
+            task.state = State::InProgress;
+            task.attempts += 1;
+            task.due_ms = self.now_ms + LEASE_MS;
+            task.lease = Some(self.leases);
+            self.leases += 1;
+        }
+        ready
+    }
+
+    /// Ends an attempt that was begun under a lease.
+    pub(crate) fn finish(&mut self, at: usize, lease: usize, ends: Ends) {
+        let (no_fencing, loses_race) = (
+            self.has(Defect::NoFencing),
+            self.has(Defect::CancelLosesRace),
+        );
+        let task = &mut self.tasks[at];
+        let is_held = task.state == State::InProgress && task.lease == Some(lease);
+        let is_late = no_fencing && task.state == State::InProgress && task.lease.is_some();
+        if loses_race && task.state == State::Cancelled && ends == Ends::Completed {
+            task.state = State::Completed;
+        }
+        if !is_held && !is_late {
+            return;
+        }
+        match ends {
+            Ends::Completed => task.end(State::Completed),
+            Ends::Failed => task.end(State::Failed),
+            Ends::RetryIn(ms) => {
+                task.lease = None;
+                task.due_ms = self.now_ms + ms;
+            }
+        }
+    }
+
+    /// Extends a lease, and returns whether it is still held.
+    pub(crate) fn extend(&mut self, at: usize, lease: usize) -> bool {
+        let task = &mut self.tasks[at];
+        let is_held = task.state == State::InProgress && task.lease == Some(lease);
+        if is_held {
+            task.due_ms = self.now_ms + LEASE_MS;
+        }
+        is_held
+    }
+
+    pub(crate) fn cancel(&mut self, at: usize) -> Result<(), Code> {
+        match self.tasks[at].state {
+            State::Pending | State::InProgress => {
+                self.tasks[at].end(State::Cancelled);
+                Ok(())
+            }
+            _ => Err("INVALID_STATE_TRANSITION"),
+        }
+    }
+
+    /// Executes a task, or a flow from its root; returns how many tasks begin a new generation.
+    pub(crate) fn execute(&mut self, at: usize, cascade: bool) -> Result<usize, Code> {
+        let is_root = self.tasks[at].root == at && !self.has(Defect::RootRunsAlone);
+        match is_root {
+            true => self.execute_flow(at, cascade),
+            false => self.execute_task(at, cascade),
+        }
+    }
+
+    fn execute_flow(&mut self, root: usize, cascade: bool) -> Result<usize, Code> {
+        let of_flow = |at: &usize| self.tasks[*at].root == root;
+        let flow: Vec<usize> = (0..self.tasks.len()).filter(of_flow).collect();
+        let states: Vec<State> = flow.iter().map(|at| self.tasks[*at].state).collect();
+        if states.contains(&State::InProgress) {
+            return Err("TASK_ALREADY_EXECUTING");
+        }
+        let is_done = states.iter().all(|it| *it == State::Completed);
+        let again = flow
+            .iter()
+            .copied()
+            .filter(|at| match self.tasks[*at].state {
+                State::Completed => is_done,
+                state => state.is_terminal(),
+            });
+        let again = self.with_dependents(again.collect(), cascade);
+        for at in &again {
+            self.reset(*at);
+        }
+        for at in flow {
+            let task = &mut self.tasks[at];
+            task.is_released |= task.state == State::Pending;
+        }
+        Ok(again.len())
+    }
+
+    fn execute_task(&mut self, at: usize, cascade: bool) -> Result<usize, Code> {
+        if self.tasks[at].state == State::InProgress || self.is_ready(at) {
+            return Err("TASK_ALREADY_EXECUTING");
+        }
+        if self.waiting(at) > 0 {
+            return Err("DEPENDENCY_NOT_SATISFIED");
+        }
+        let again: Vec<usize> = Some(at)
+            .filter(|_| self.tasks[at].state.is_terminal())
+            .into_iter()
+            .collect();
+        let again = self.with_dependents(again, cascade);
+        for at in &again {
+            self.reset(*at);
+        }
+        self.tasks[at].is_released = true;
+        Ok(again.len())
+    }
+
+    /// Adds dependents that have ended, until there are no more.
+    fn with_dependents(&self, mut found: Vec<usize>, cascade: bool) -> Vec<usize> {
+        let mut rounds = match cascade && !self.has(Defect::NoCascade) {
+            true => usize::MAX,
+            false => 0,
+        };
+        if self.has(Defect::ShortCascade) {
+            rounds = rounds.min(1);
+        }
+        while rounds > 0 {
+            rounds -= 1;
+            let depends = |task: &Task| task.on.iter().any(|(on, _)| found.contains(on));
+            let has_ended = |task: &Task| {
+                let is_running = task.state == State::InProgress;
+                task.state.is_terminal() || (is_running && self.has(Defect::CascadeResetsRunning))
+            };
+            let new = (0..self.tasks.len()).filter(|at| {
+                let task = &self.tasks[*at];
+                !found.contains(at) && has_ended(task) && depends(task)
+            });
+            let new: Vec<usize> = new.collect();
+            if new.is_empty() {
+                break;
+            }
+            found.extend(new);
+        }
+        found
+    }
+
+    fn reset(&mut self, at: usize) {
+        let keeps_generation = self.has(Defect::ResetKeepsGeneration);
+        let task = &mut self.tasks[at];
+        task.state = State::Pending;
+        task.generation += u32::from(!keeps_generation);
+        task.attempts = 0;
+        task.recoveries = 0;
+        task.lease = None;
+    }
+
+    /// Makes a failed task pending again, until it is executed.
+    pub(crate) fn set_pending(&mut self, at: usize) -> Result<(), Code> {
+        match self.tasks[at].state {
+            State::Pending => Ok(()),
+            State::Failed => {
+                self.reset(at);
+                self.tasks[at].is_released = self.has(Defect::ResetReleases);
+                Ok(())
+            }
+            _ => Err("INVALID_STATE_TRANSITION"),
+        }
+    }
+
+    pub(crate) fn set_priority(&mut self, at: usize, priority: u8) -> Result<(), Code> {
+        if self.tasks[at].state == State::InProgress {
+            return Err("TASK_ALREADY_EXECUTING");
+        }
+        self.tasks[at].priority = priority;
+        Ok(())
+    }
+
+    pub(crate) fn set_dependencies(
+        &mut self,
+        at: usize,
+        on: Vec<(usize, bool)>,
+    ) -> Result<(), Code> {
+        match self.tasks[at].state {
+            State::Pending => {}
+            State::InProgress => return Err("TASK_ALREADY_EXECUTING"),
+            _ => return Err("INVALID_STATE_TRANSITION"),
+        }
+        let leads_back = on.iter().any(|(on, _)| self.reaches(*on, at));
+        if leads_back && !self.has(Defect::NoCycleCheck) {
+            return Err("CIRCULAR_DEPENDENCY");
+        }
+        if !self.has(Defect::OldDependenciesCount) {
+            self.tasks[at].on = on;
+        }
+        Ok(())
+    }
+
+    /// Whether a task is another one or waits for it, directly or not.
+    fn reaches(&self, from: usize, to: usize) -> bool {
+        let mut seen = vec![false; self.tasks.len()];
+        let mut next = vec![from];
+        while let Some(at) = next.pop() {
+            if at == to {
+                return true;
+            }
+            if !std::mem::replace(&mut seen[at], true) {
+                next.extend(self.tasks[at].on.iter().map(|(on, _)| *on));
+            }
+        }
+        false
+    }
+}
