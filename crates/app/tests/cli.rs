@@ -376,6 +376,6 @@ fn commands_paths_and_operations_in_pages_exist() {
     assert!(problems.is_empty(), "{}", problems.join("\n"));
     // The check itself finds unknown names.
     assert!(is_known("panpan doctor", &operations).is_err());
-    assert!(is_known("GET /tasks/{id}/events", &operations).is_err());
-    assert!(is_known("tasks/get", &operations).is_err());
+    assert!(is_known("GET /reports/{id}", &operations).is_err());
+    assert!(is_known("tasks/teleport", &operations).is_err());
 }

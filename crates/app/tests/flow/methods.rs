@@ -143,5 +143,5 @@ fn a_notification_is_not_answered_and_a_batch_is() {
     let batch = json!([create(Some(1)), create(None), create(Some(2))]).to_string();
     let responses = flow.post("/", &batch).json();
     assert_eq!(responses.as_array().unwrap().len(), 2);
-    assert_eq!(flow.result("tasks.list", json!({}))["total"], 3);
+    assert_eq!(flow.result("tasks.list", json!({}))["total"], 4);
 }
