@@ -32,10 +32,10 @@ pub use references::{
     references, resolve,
 };
 pub use state::{State, Transition};
-pub use step::{Action, Announcement, Event, Queued, Run, is_satisfied, step};
+pub use step::{Action, Announcement, Queued, Run, TaskEvent, is_satisfied, step};
 pub use task::{
     DELAY_SECONDS_LIMIT, Definition, Dependency, InvalidName, InvalidPriority, InvalidTaskId,
-    NAME_CHARACTERS_LIMIT, NESTING_LIMIT, NewTask, Origin, Phase, Place, Priority,
+    NAME_CHARACTERS_LIMIT, NESTING_LIMIT, NewTask, Phase, Place, Priority, Provenance,
     RETRY_ATTEMPTS_LIMIT, ReadTask, SCHEMA_TYPES, Schemas, TaskId, TaskView, read_task_id,
     read_tasks, result_object,
 };

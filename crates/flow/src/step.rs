@@ -51,7 +51,7 @@ pub enum Queued {
 
 /// What happens to a task.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Event {
+pub enum TaskEvent {
     /// It is told to run.
     Released,
     /// A process takes it until the end of a lease.
@@ -180,21 +180,25 @@ pub const fn is_satisfied(required: bool, state: State) -> bool {
 }
 
 /// Applies an event. The run is unchanged if the transition table forbids it.
-pub fn step(run: &Run, event: &Event, now: Timestamp) -> Result<(Run, Vec<Action>), Transition> {
+pub fn step(
+    run: &Run,
+    event: &TaskEvent,
+    now: Timestamp,
+) -> Result<(Run, Vec<Action>), Transition> {
     let mut next = Run {
         updated_at: now,
         ..run.clone()
     };
     let mut actions = Vec::new();
     match event {
-        Event::Released => {
+        TaskEvent::Released => {
             next.is_released = true;
             if run.state == State::Pending {
                 next.queued = next.queued_if_ready();
             }
         }
-        Event::Claimed { until } => claim(run, &mut next, *until, now, &mut actions)?,
-        Event::Extended { until, progress } => {
+        TaskEvent::Claimed { until } => claim(run, &mut next, *until, now, &mut actions)?,
+        TaskEvent::Extended { until, progress } => {
             next.queued = Queued::At(*until);
             let progress = progress.filter(|it| *it > run.progress && *it <= 1.0);
             if let Some(progress) = progress {
@@ -202,31 +206,31 @@ pub fn step(run: &Run, event: &Event, now: Timestamp) -> Result<(Run, Vec<Action
                 actions.push(Action::Announce(Announcement::ProgressUpdate));
             }
         }
-        Event::RetryAt(at) => {
+        TaskEvent::RetryAt(at) => {
             next.is_held = false;
             next.epoch += 1;
             next.queued = Queued::At(*at);
             actions.push(Action::Announce(Announcement::ProgressUpdate));
         }
-        Event::Completed => {
+        TaskEvent::Completed => {
             end(run, &mut next, State::Completed, now, &mut actions)?;
             next.progress = 1.0;
         }
-        Event::Failed => end(run, &mut next, State::Failed, now, &mut actions)?,
-        Event::Cancelled => {
+        TaskEvent::Failed => end(run, &mut next, State::Failed, now, &mut actions)?,
+        TaskEvent::Cancelled => {
             end(run, &mut next, State::Cancelled, now, &mut actions)?;
             if run.is_held {
                 actions.push(Action::StopHandler);
             }
         }
-        Event::Reset => reset(run, &mut next, &mut actions)?,
-        Event::Withheld => {
+        TaskEvent::Reset => reset(run, &mut next, &mut actions)?,
+        TaskEvent::Withheld => {
             next.is_released = false;
             if run.state == State::Pending {
                 next.queued = Queued::No;
             }
         }
-        Event::DependenciesChanged(by) => {
+        TaskEvent::DependenciesChanged(by) => {
             let waiting = i64::from(run.waiting).saturating_add(*by);
             next.waiting = u32::try_from(waiting.max(0)).unwrap_or(u32::MAX);
             if run.state == State::Pending {

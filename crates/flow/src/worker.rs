@@ -8,11 +8,12 @@ mod attempt;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use panpan_runtime::ports::{Ports, StoreError};
 use panpan_runtime::{CancellationToken, Dispatcher};
 use tokio::sync::{mpsc, watch};
 
-use crate::engine::{self, ClaimedTask, Extended, Finished, Lease};
+use crate::engine::{self, ClaimedTask, Extended, Finished, Lease, later};
 use crate::flows::Flows;
 use crate::ports::{self, Key};
 use crate::task::TaskId;
@@ -63,6 +64,8 @@ pub struct Worker {
     unwritten: Vec<Finished>,
     /// Whether tasks may be ready.
     may_be_ready: bool,
+    /// When the leases of running tasks are extended next. Not a timer: a busy worker would start it anew all the time.
+    heartbeat_at: Timestamp,
 }
 
 /// A task that this process runs.
@@ -77,8 +80,7 @@ struct Running {
 /// Why the worker wakes up.
 enum Wake {
     Finished(Finished),
-    Changed,
-    Heartbeat,
+    MayBeReady,
     Stop,
 }
 
@@ -91,6 +93,7 @@ impl Worker {
         settings: WorkerSettings,
     ) -> Self {
         let (sender, finished) = mpsc::unbounded_channel();
+        let heartbeat_at = ports.clock.now();
         Self {
             flows,
             dispatcher,
@@ -101,6 +104,7 @@ impl Worker {
             finished,
             unwritten: Vec::new(),
             may_be_ready: true,
+            heartbeat_at,
         }
     }
 
@@ -109,6 +113,7 @@ impl Worker {
         let mut changes = self.flows.tasks().changes();
         loop {
             self.take_finished();
+            self.extend_leases_if_due().await;
             let is_stopping = stop.is_cancelled();
             if is_stopping && self.running.is_empty() && self.unwritten.is_empty() {
                 return;
@@ -118,13 +123,18 @@ impl Worker {
                 false => self.settings.concurrency.saturating_sub(self.running.len()),
             };
             let may_claim = self.may_be_ready && free > 0;
-            if may_claim || !self.unwritten.is_empty() {
-                if self.turn(free).await.is_err() {
-                    self.ports.clock.sleep(STORE_RETRY_MS).await;
-                }
+            if !may_claim && self.unwritten.is_empty() {
+                self.wait(free, &mut changes, &stop).await;
                 continue;
             }
-            self.wait(&mut changes, &stop).await;
+            let before = *changes.borrow_and_update();
+            if self.turn(free).await.is_err() {
+                self.ports.clock.sleep(STORE_RETRY_MS).await;
+                continue;
+            }
+            // One change is this turn itself, after which another one would find nothing new.
+            let after = *changes.borrow_and_update();
+            self.may_be_ready |= after.wrapping_sub(before) > 1;
         }
     }
 
@@ -207,27 +217,30 @@ impl Worker {
     }
 
     /// Waits until there is something to do.
-    async fn wait(&mut self, changes: &mut watch::Receiver<u64>, stop: &CancellationToken) {
-        let heartbeat_ms = self.settings.lease_ms / HEARTBEATS_PER_LEASE;
-        let idle_ms = match self.running.is_empty() {
-            true => self.settings.poll_ms,
-            false => self.settings.poll_ms.min(heartbeat_ms),
-        };
-        let idle_ms = idle_ms.min(self.next_due_ms().await);
+    async fn wait(
+        &mut self,
+        free: usize,
+        changes: &mut watch::Receiver<u64>,
+        stop: &CancellationToken,
+    ) {
+        let mut idle_ms = self.settings.poll_ms;
+        if !self.running.is_empty() {
+            idle_ms = idle_ms.min(until(self.ports.clock.now(), self.heartbeat_at));
+        }
+        // Without a free place, a task whose time has come waits for the end of another one.
+        if free > 0 {
+            idle_ms = idle_ms.min(self.next_due_ms().await);
+        }
         let sleep = self.ports.clock.sleep(idle_ms);
         let woken = tokio::select! {
             Some(finished) = self.finished.recv() => Wake::Finished(finished),
-            Ok(()) = changes.changed() => Wake::Changed,
-            () = sleep => Wake::Heartbeat,
+            Ok(()) = changes.changed() => Wake::MayBeReady,
+            () = sleep => Wake::MayBeReady,
             () = stop.cancelled(), if !stop.is_cancelled() => Wake::Stop,
         };
         match woken {
             Wake::Finished(finished) => self.ended(finished),
-            Wake::Changed => self.may_be_ready = true,
-            Wake::Heartbeat => {
-                self.may_be_ready = true;
-                self.extend_leases().await;
-            }
+            Wake::MayBeReady => self.may_be_ready = true,
             Wake::Stop => {}
         }
     }
@@ -239,16 +252,20 @@ impl Worker {
         let due = ports::read(self.flows.tasks(), |rows| {
             Box::pin(async move {
                 let (now, due) = (rows.now(), rows.next_due().await?);
-                Ok(due.map(|due| due.duration_since(now).as_millis()))
+                Ok(due.map(|due| until(now, due)))
             })
         });
         // A store that fails is asked again soon.
-        let due_ms = due.await.unwrap_or(None);
-        due_ms.map_or(u64::MAX, |ms| u64::try_from(ms.max(0)).unwrap_or(u64::MAX))
+        due.await.unwrap_or(None).unwrap_or(u64::MAX)
     }
 
     /// Extends the leases of running tasks, with their progress. Stops those that were lost.
-    async fn extend_leases(&mut self) {
+    async fn extend_leases_if_due(&mut self) {
+        let now = self.ports.clock.now();
+        if now < self.heartbeat_at {
+            return;
+        }
+        self.heartbeat_at = later(now, self.settings.lease_ms / HEARTBEATS_PER_LEASE);
         if self.running.is_empty() {
             return;
         }
@@ -270,9 +287,18 @@ impl Worker {
                     }
                 }
             }
-            Err(error) => tracing::warn!(%error, "leases of tasks cannot be extended"),
+            Err(error) => {
+                self.heartbeat_at = later(now, STORE_RETRY_MS).min(self.heartbeat_at);
+                tracing::warn!(%error, "leases of tasks cannot be extended; trying again");
+            }
         }
     }
+}
+
+/// Milliseconds until a time, rounded up: a sleep that ends too early would only be repeated.
+fn until(now: Timestamp, time: Timestamp) -> u64 {
+    let nanoseconds = time.duration_since(now).as_nanos().max(0);
+    u64::try_from(nanoseconds.unsigned_abs().div_ceil(1_000_000)).unwrap_or(u64::MAX)
 }
 
 /// Reports the end of an attempt, even if its future is dropped or panics: then the task stays held until its lease

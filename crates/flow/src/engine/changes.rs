@@ -7,7 +7,7 @@ use panpan_runtime::ports::StoreError;
 
 use crate::ports::{Announced, Key, Row, Rows};
 use crate::state::{State, Transition};
-use crate::step::{Action, Event, is_satisfied, step};
+use crate::step::{Action, TaskEvent, is_satisfied, step};
 use crate::task::TaskId;
 
 /// Changed tasks that are not written yet.
@@ -42,7 +42,7 @@ impl<'a> Changes<'a> {
     }
 
     /// Applies an event to a task.
-    pub(super) fn apply(&mut self, row: Row, event: &Event) -> Result<Row, Transition> {
+    pub(super) fn apply(&mut self, row: Row, event: &TaskEvent) -> Result<Row, Transition> {
         let row = self.current(row);
         let now = self.rows.now();
         let (run, actions) = step(&row.run, event, now)?;
@@ -100,7 +100,7 @@ impl<'a> Changes<'a> {
         rows.extend(known.cloned());
         for row in rows {
             let by = difference.get(&row.key).copied().unwrap_or_default();
-            self.apply(row, &Event::DependenciesChanged(by))
+            self.apply(row, &TaskEvent::DependenciesChanged(by))
                 .expect("changed dependencies change no state");
         }
         Ok(())

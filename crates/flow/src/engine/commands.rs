@@ -11,7 +11,7 @@ use super::work::rest;
 use crate::error::{TaskError, Unsatisfied};
 use crate::ports::{Ending, Filter, Key, Page, Row, Rows, StoredOutcome};
 use crate::state::{State, Transition};
-use crate::step::{Event, is_satisfied};
+use crate::step::{TaskEvent, is_satisfied};
 use crate::task::TaskId;
 
 /// The message of a task that was cancelled without one.
@@ -139,12 +139,12 @@ async fn execute_task(
 }
 
 fn reset(changes: &mut Changes<'_>, row: Row) -> Row {
-    let row = changes.apply(row, &Event::Reset);
+    let row = changes.apply(row, &TaskEvent::Reset);
     row.expect("only ended tasks are reset")
 }
 
 fn release(changes: &mut Changes<'_>, row: Row) {
-    let released = changes.apply(row, &Event::Released);
+    let released = changes.apply(row, &TaskEvent::Released);
     released.expect("a release changes no state");
 }
 
@@ -214,7 +214,7 @@ pub(super) async fn cancel_found(
     message: &str,
 ) -> Result<(Row, Vec<TaskId>), TaskError> {
     let mut changes = Changes::new(rows);
-    let row = match changes.apply(row.clone(), &Event::Cancelled) {
+    let row = match changes.apply(row.clone(), &TaskEvent::Cancelled) {
         Ok(row) => row,
         Err(transition) => return Err(forbidden(row.id, transition)),
     };

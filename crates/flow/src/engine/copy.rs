@@ -11,7 +11,7 @@ use crate::error::TaskError;
 use crate::plan::{Methods, Problem, ProblemKind, Problems};
 use crate::ports::Rows;
 use crate::references::{redirect, references};
-use crate::task::{Definition, Dependency, NewTask, Origin, Place, ReadTask, TaskId};
+use crate::task::{Definition, Dependency, NewTask, Place, Provenance, ReadTask, TaskId};
 
 /// Copies a task.
 #[derive(Clone, Copy, Debug)]
@@ -20,7 +20,7 @@ pub(crate) struct Copy {
     /// Whether all tasks below it are copied, too.
     pub(crate) with_children: bool,
     /// What the copies are.
-    pub(crate) origin: fn(TaskId) -> Origin,
+    pub(crate) origin: fn(TaskId) -> Provenance,
 }
 
 /// A copied task.
@@ -66,7 +66,7 @@ pub(crate) async fn copy(
 /// The new ids of copied tasks.
 struct Copies {
     ids: BTreeMap<TaskId, TaskId>,
-    origin: fn(TaskId) -> Origin,
+    origin: fn(TaskId) -> Provenance,
 }
 
 impl Copies {

@@ -10,7 +10,7 @@ use super::view::Visible;
 use crate::error::TaskError;
 use crate::plan::Methods;
 use crate::ports::{Edge, Key, NewRow, Row, Rows};
-use crate::step::{Event, Run, is_satisfied, step};
+use crate::step::{Run, TaskEvent, is_satisfied, step};
 use crate::task::{Dependency, NewTask, ReadTask, TaskId};
 
 /// Whether new tasks run at once.
@@ -112,7 +112,7 @@ impl New<'_> {
         if self.release == Release::Later {
             return run;
         }
-        let released = step(&run, &Event::Released, self.now);
+        let released = step(&run, &TaskEvent::Released, self.now);
         released.expect("a release changes no state").0
     }
 

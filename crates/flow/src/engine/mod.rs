@@ -22,4 +22,6 @@ pub(crate) use sweep::sweep;
 pub use sweep::{FLOWS_KEPT_MS, FLOWS_SWEPT_AT_ONCE};
 pub(crate) use update::{Update, update};
 pub(crate) use view::{FoundTask, Visible, children, find, find_visible, list, tree};
-pub(crate) use work::{ClaimedTask, Ended, Extended, Finished, Lease, claim, extend, finish, rest};
+pub(crate) use work::{
+    ClaimedTask, Ended, Extended, Finished, Lease, claim, extend, finish, later, rest,
+};

@@ -17,8 +17,8 @@ use crate::error::TaskError;
 use crate::plan::{About, Methods, PlanError, Problem, ProblemKind, arrows};
 use crate::ports::{Edge, Key, Redefined, Row, Rows};
 use crate::state::{State, Transition};
-use crate::step::{Event, is_satisfied};
-use crate::task::{Definition, Dependency, NewTask, Origin, Place, ReadTask, TaskId, Updates};
+use crate::step::{TaskEvent, is_satisfied};
+use crate::task::{Definition, Dependency, NewTask, Place, Provenance, ReadTask, TaskId, Updates};
 
 /// Changes a task.
 #[derive(Clone, Debug)]
@@ -44,7 +44,7 @@ pub(crate) async fn update(
     let updates = &command.updates;
     let row = find_visible(rows, visible, command.id).await??;
     let definition = definition(rows, row.key).await?;
-    if matches!(definition.origin, Origin::Archive(_)) {
+    if matches!(definition.origin, Provenance::Archive(_)) {
         return Err(TaskError::Archived(row.id));
     }
     let change = state_change(&row, updates.status)?;
@@ -134,7 +134,7 @@ async fn check_plan(
     };
     let mut definition = changed.clone();
     // The original may be gone, which does not matter any more.
-    definition.origin = Origin::Create;
+    definition.origin = Provenance::Create;
     let task = ReadTask {
         task: NewTask {
             id: row.id,
@@ -212,9 +212,9 @@ async fn change_state(
         Some(StateChange::Reset) => {
             let mut changes = Changes::new(rows);
             let row = changes
-                .apply(row, &Event::Reset)
+                .apply(row, &TaskEvent::Reset)
                 .expect("a failed task can be reset");
-            let row = changes.apply(row, &Event::Withheld);
+            let row = changes.apply(row, &TaskEvent::Withheld);
             let row = row.expect("a withheld task keeps its state");
             let stopped = changes.write().await?;
             Ok((row, stopped))
@@ -238,7 +238,7 @@ async fn replace_dependencies(
     let waiting = dependencies.iter().filter(is_waiting).count();
     let by = i64::try_from(waiting).unwrap_or(i64::MAX) - i64::from(row.run.waiting);
     let mut changes = Changes::new(rows);
-    let row = changes.apply(row, &Event::DependenciesChanged(by));
+    let row = changes.apply(row, &TaskEvent::DependenciesChanged(by));
     let row = row.expect("changed dependencies change no state");
     changes.write().await?;
     Ok(row)

@@ -10,7 +10,7 @@ use super::changes::Changes;
 use crate::ports::{Announced, Ending, Key, Row, Rows, StoredDefinition, StoredOutcome};
 use crate::references::may_have_references;
 use crate::state::State;
-use crate::step::{Announcement, Event};
+use crate::step::{Announcement, TaskEvent};
 use crate::task::{TaskId, original_with_result};
 
 /// The most tasks whose time has come that one claim makes ready.
@@ -92,7 +92,7 @@ pub(crate) async fn claim(
     if ready.is_empty() {
         return Ok(Vec::new());
     }
-    let event = Event::Claimed {
+    let event = TaskEvent::Claimed {
         until: later(rows.now(), lease_ms),
     };
     let mut changes = Changes::new(rows);
@@ -225,7 +225,7 @@ pub(crate) async fn extend(
         match held.remove(lease) {
             Some(row) => {
                 let progress = *progress;
-                let extended = changes.apply(row, &Event::Extended { until, progress });
+                let extended = changes.apply(row, &TaskEvent::Extended { until, progress });
                 extended.expect("an extension changes no state");
             }
             None => lost.push(lease.key),
@@ -252,7 +252,7 @@ pub(crate) async fn finish(
         match ended {
             Ended::Lost => {}
             Ended::Retry { at, history } => {
-                let retried = changes.apply(row, &Event::RetryAt(*at));
+                let retried = changes.apply(row, &TaskEvent::RetryAt(*at));
                 retried.expect("a retry changes no state");
                 histories.push((lease.key, Some(history.clone())));
             }
@@ -307,11 +307,11 @@ pub(crate) async fn rest(rows: &mut dyn Rows, flows: &[Key]) -> Result<Vec<Row>,
     Ok(roots)
 }
 
-fn event_of(ending: &Ending) -> Event {
+fn event_of(ending: &Ending) -> TaskEvent {
     match ending {
-        Ending::Completed { .. } => Event::Completed,
-        Ending::Failed { .. } => Event::Failed,
-        Ending::Cancelled { .. } => Event::Cancelled,
+        Ending::Completed { .. } => TaskEvent::Completed,
+        Ending::Failed { .. } => TaskEvent::Failed,
+        Ending::Cancelled { .. } => TaskEvent::Cancelled,
     }
 }
 
@@ -328,7 +328,8 @@ async fn held(
     Ok(with_lease.collect())
 }
 
-fn later(now: Timestamp, ms: u64) -> Timestamp {
+/// A time in milliseconds from now.
+pub(crate) fn later(now: Timestamp, ms: u64) -> Timestamp {
     let ms = i64::try_from(ms).unwrap_or(i64::MAX);
     now.checked_add(ms.milliseconds()).unwrap_or(Timestamp::MAX)
 }

@@ -11,7 +11,7 @@ use crate::engine::{Cancel, Copy, Execute, Release, Update};
 use crate::flows::Flows;
 use crate::plan::{PlanError, Problem, ProblemKind};
 use crate::state::State;
-use crate::task::{Origin, TaskId, read_task_id, read_updates};
+use crate::task::{Provenance, TaskId, read_task_id, read_updates};
 
 pub(super) async fn create(
     flows: Flows,
@@ -85,10 +85,10 @@ pub(super) async fn copy(
     input: Arc<Value>,
 ) -> Result<Value, Failure> {
     let with_children = input.get("copy_children").and_then(Value::as_bool);
-    let origin: fn(TaskId) -> Origin = match input.get("origin_type").and_then(Value::as_str) {
-        Some("link") => Origin::Link,
-        Some("archive") => Origin::Archive,
-        _ => Origin::Copy,
+    let origin: fn(TaskId) -> Provenance = match input.get("origin_type").and_then(Value::as_str) {
+        Some("link") => Provenance::Link,
+        Some("archive") => Provenance::Archive,
+        _ => Provenance::Copy,
     };
     let command = Copy {
         id: read_task_id(&input, "task_id")?,

@@ -10,7 +10,7 @@ use super::graph::Graph;
 use super::tree::arrows;
 use super::{About, Draft, Methods, Problem, ProblemKind};
 use crate::state::State;
-use crate::task::{Origin, TaskId};
+use crate::task::{Provenance, TaskId};
 
 impl Draft<'_> {
     /// Checks each dependency, and returns the graph of those within the plan. Without a root it is not known
@@ -139,7 +139,7 @@ impl Draft<'_> {
 }
 
 /// Why a task in this state cannot be the original.
-fn unusable(origin: Origin, state: Option<State>) -> Option<String> {
+fn unusable(origin: Provenance, state: Option<State>) -> Option<String> {
     match state {
         None => Some("there is no such task".to_owned()),
         Some(state) if origin.needs_completed() && state != State::Completed => Some(format!(

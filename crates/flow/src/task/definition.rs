@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-use super::{Origin, Priority, TaskId};
+use super::{Priority, Provenance, TaskId};
 
 /// The longest name of a task, in characters.
 pub const NAME_CHARACTERS_LIMIT: usize = 255;
@@ -38,7 +38,7 @@ pub struct Definition {
     pub retry: Option<RetryPolicy>,
     /// Where the task comes from.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub origin: Origin,
+    pub origin: Provenance,
     // Nested, not flattened: a member that a later version knows must not be read as that member.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     extra: Map<String, Value>,
@@ -110,7 +110,7 @@ impl Definition {
             schemas: None,
             params: None,
             retry: None,
-            origin: Origin::default(),
+            origin: Provenance::default(),
             extra: Map::new(),
         })
     }

@@ -89,7 +89,7 @@ const fn required_by_default() -> bool {
 /// Where a task comes from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Origin {
+pub enum Provenance {
     /// Created by a client.
     #[default]
     Create,
@@ -101,28 +101,28 @@ pub enum Origin {
     Archive(TaskId),
 }
 
-impl Origin {
+impl Provenance {
     /// The value of `origin_type`.
     pub const fn word(self) -> &'static str {
         match self {
-            Origin::Create => "create",
-            Origin::Link(_) => "link",
-            Origin::Copy(_) => "copy",
-            Origin::Archive(_) => "archive",
+            Provenance::Create => "create",
+            Provenance::Link(_) => "link",
+            Provenance::Copy(_) => "copy",
+            Provenance::Archive(_) => "archive",
         }
     }
 
     /// The original task.
     pub const fn original(self) -> Option<TaskId> {
         match self {
-            Origin::Create => None,
-            Origin::Link(id) | Origin::Copy(id) | Origin::Archive(id) => Some(id),
+            Provenance::Create => None,
+            Provenance::Link(id) | Provenance::Copy(id) | Provenance::Archive(id) => Some(id),
         }
     }
 
     /// Whether the original has to be completed.
     pub const fn needs_completed(self) -> bool {
-        matches!(self, Origin::Link(_) | Origin::Archive(_))
+        matches!(self, Provenance::Link(_) | Provenance::Archive(_))
     }
 }
 

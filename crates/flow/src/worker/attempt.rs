@@ -19,7 +19,7 @@ use crate::engine::{ClaimedTask, Ended};
 use crate::plan::inputs::input_violations;
 use crate::ports::Ending;
 use crate::references::resolve;
-use crate::task::{Definition, Origin, TaskId, result_object};
+use crate::task::{Definition, Provenance, TaskId, result_object};
 
 /// The largest result of a task, in bytes.
 pub const RESULT_BYTES_LIMIT: usize = 4 * 1024 * 1024;
@@ -106,7 +106,7 @@ pub(super) async fn run_attempt(
 }
 
 /// A link or an archive has the result of its original, and calls no operation.
-fn stand_in(task: &ClaimedTask, origin: Origin) -> Ended {
+fn stand_in(task: &ClaimedTask, origin: Provenance) -> Ended {
     if let Some(result) = &task.original {
         let result = result.clone();
         return Ended::With(Ending::Completed { result });

@@ -11,7 +11,7 @@ use crate::plan::ProblemKind;
 use crate::task::definition::SCHEMA_TYPES;
 use crate::task::members::{NESTING_LIMIT, SET_BY_SERVER, is_deeper_than, wrong_type};
 use crate::task::retry::read_retry;
-use crate::task::{Dependency, Origin, Schemas, TaskId};
+use crate::task::{Dependency, Provenance, Schemas, TaskId};
 
 impl Reader<'_> {
     pub(super) fn schemas(&mut self) -> Option<Schemas> {
@@ -92,7 +92,7 @@ impl Reader<'_> {
     }
 
     /// Everything wrong with an origin is an invalid task schema, also a malformed id.
-    pub(super) fn origin(&mut self) -> Origin {
+    pub(super) fn origin(&mut self) -> Provenance {
         const TYPES: [&str; 4] = ["create", "link", "copy", "archive"];
         const ORIGINAL: &str = "original_task_id";
         let kind = ProblemKind::Schema;
@@ -101,10 +101,10 @@ impl Reader<'_> {
         let place = self.place;
         let origin_type = self.nullable("origin_type");
         let word = origin_type.map_or(Some(TYPES[0]), Value::as_str);
-        let make: fn(TaskId) -> Origin = match word {
-            Some("link") => Origin::Link,
-            Some("copy") => Origin::Copy,
-            Some("archive") => Origin::Archive,
+        let make: fn(TaskId) -> Provenance = match word {
+            Some("link") => Provenance::Link,
+            Some("copy") => Provenance::Copy,
+            Some("archive") => Provenance::Archive,
             Some("create") => {
                 if is_stated {
                     let reason = "a task with origin_type create has no original";
@@ -112,7 +112,7 @@ impl Reader<'_> {
                     let expected = "no value, or origin_type link, copy or archive";
                     self.note(kind, || violation.expected(expected));
                 }
-                return Origin::Create;
+                return Provenance::Create;
             }
             _ => {
                 let violation = Violation::value(place.member("origin_type"), "unknown origin");
@@ -120,14 +120,14 @@ impl Reader<'_> {
                     actual: origin_type.and_then(shown),
                     ..violation.expected(TYPES.join(", "))
                 });
-                return Origin::Create;
+                return Provenance::Create;
             }
         };
         if !is_stated {
             let missing = Violation::missing(place.member(ORIGINAL));
             self.note(kind, || missing.expected("the id of the original task"));
         }
-        original.map_or(Origin::Create, make)
+        original.map_or(Provenance::Create, make)
     }
 
     pub(super) fn server_set(&mut self) {

@@ -6,7 +6,7 @@ use uuid::Uuid;
 use super::*;
 use crate::plan::About;
 use crate::task::NESTING_LIMIT;
-use crate::task::{Dependency, Origin};
+use crate::task::{Dependency, Provenance};
 
 const ID: &str = "550e8400-e29b-41d4-a716-446655440000";
 const OTHER: &str = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
@@ -65,7 +65,7 @@ fn every_member_that_a_client_may_set_is_read() {
     assert_eq!(definition.priority, Priority::URGENT);
     assert_eq!(json!(definition.inputs), json!({"x": 1}));
     assert_eq!(json!(definition.params), json!({"p": 2}));
-    assert_eq!(definition.origin, Origin::Copy(id(OTHER)));
+    assert_eq!(definition.origin, Provenance::Copy(id(OTHER)));
     assert_eq!(definition.retry.unwrap().max_retries(), 1);
     let extra = json!({"schedule_type": "cron", "mine": [1]});
     assert_eq!(json!(definition.extra()), extra);

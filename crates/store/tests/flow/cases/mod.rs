@@ -70,6 +70,8 @@ macro_rules! all {
                 a_late_end_of_a_cancelled_task_is_discarded,
                 a_task_that_stops_every_process_ends,
                 progress_is_stored_with_the_heartbeat,
+                leases_are_extended_while_other_tasks_end,
+                an_idle_worker_writes_nothing,
                 cancelling_the_last_task_ends_the_journal,
             ]
         }

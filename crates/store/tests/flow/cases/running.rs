@@ -138,6 +138,36 @@ pub(crate) async fn progress_is_stored_with_the_heartbeat(fixture: Fixture) {
     );
 }
 
+pub(crate) async fn leases_are_extended_while_other_tasks_end(fixture: Fixture) {
+    let _worker = fixture.worker();
+    fixture
+        .execute(json!([calling(1, "held", "test/hold")]))
+        .await;
+    fixture.wait_for_runs(1).await;
+    for number in 2..12 {
+        fixture.clock.advance(LEASE_MS / 3);
+        fixture.execute(json!([task(number, "short")])).await;
+        fixture.wait_for(&id(number), "completed").await;
+    }
+    fixture.world.go.notify_one();
+    let done = fixture.wait_for(&id(1), "completed").await;
+    assert_eq!(done["attempts"], 1);
+}
+
+pub(crate) async fn an_idle_worker_writes_nothing(fixture: Fixture) {
+    let _worker = fixture.worker();
+    fixture
+        .execute(json!([calling(1, "held", "test/hold")]))
+        .await;
+    fixture.wait_for_runs(1).await;
+    let changes = fixture.store.changes();
+    let pause = || tokio::time::sleep(std::time::Duration::from_millis(50));
+    pause().await;
+    let before = *changes.borrow();
+    pause().await;
+    assert_eq!(*changes.borrow(), before);
+}
+
 pub(crate) async fn cancelling_the_last_task_ends_the_journal(fixture: Fixture) {
     fixture.execute(json!([task(1, "one")])).await;
     fixture.ok("tasks/cancel", json!({"task_id": id(1)})).await;
