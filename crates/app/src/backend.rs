@@ -1,18 +1,17 @@
 //! The backend that commands serve from or call into: the store, the operations and the dispatcher.
 
+mod running;
+
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context;
 use futures_util::future::join_all;
-use panpan_flow::{Worker, WorkerSettings};
 use panpan_mcp::names::DEFINITION_EXTENSION;
 use panpan_redact::Redactor;
 use panpan_runtime::system::SystemClock;
-use panpan_runtime::{
-    Builder, CancellationToken, Dispatcher, Ports, Registration, Registry, Settings,
-};
+use panpan_runtime::{Builder, Dispatcher, Ports, Registration, Registry, Settings};
 use panpan_surfaces::identity::Tokens;
 use panpan_surfaces::limits::Limits;
 use panpan_surfaces::{Anonymous, Gateway};
@@ -22,9 +21,6 @@ use crate::config::Config;
 use crate::log::{amount, warn};
 use crate::sources::{LoadError, Loaded, SourceCalls, Sources};
 use crate::store::{Store, StoreAddress};
-
-/// How often metrics are written to the store, and expired outcomes deleted.
-const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(2);
 
 /// How long keyed calls may continue after a command is done, for commands without that setting.
 pub(crate) const DRAIN: Duration = Duration::from_secs(30);
@@ -346,52 +342,6 @@ impl Backend {
         crate::library::attach(&gateway, &self.servers);
         gateway
     }
-
-    /// The worker that runs tasks, if this command serves them.
-    fn worker(&self) -> Option<Worker> {
-        let runs_tasks = self.runs_tasks && self.sources().described.built_in.has_tasks();
-        let flows = self.store.flows.clone().filter(|_| runs_tasks)?;
-        let ports = Ports::system(self.store.outcomes.clone());
-        let settings = WorkerSettings::default();
-        Some(Worker::new(flows, self.dispatcher.clone(), ports, settings))
-    }
-
-    /// Does some work while the store is maintained and tasks run, then waits for keyed calls that still run, at most for the
-    /// time that is left at that moment, and closes the MCP servers.
-    pub(crate) async fn run_and_drain<T>(
-        &self,
-        work: impl Future<Output = T>,
-        left: impl FnOnce() -> Duration,
-    ) -> T {
-        let maintenance = tokio::spawn(maintain(self.dispatcher.clone()));
-        let stop = CancellationToken::new();
-        let worker = self.worker().map(|it| tokio::spawn(it.run(stop.clone())));
-        let done = work.await;
-        // Tasks that are cut off are taken over when their leases end.
-        stop.cancel();
-        // Keyed calls continue after their callers have left.
-        let drained = tokio::time::timeout(left(), async {
-            self.dispatcher.drain().await;
-            if let Some(worker) = worker {
-                // A worker that panicked has nothing to wait for.
-                let _ = worker.await;
-            }
-        })
-        .await;
-        maintenance.abort();
-        // Writes the metrics since the last round; the process ends, so a failure changes nothing.
-        let _ = self.dispatcher.maintain().await;
-        // A server that is not closed would outlive this process.
-        join_all(self.servers.iter().map(McpUpstream::close)).await;
-        // Includes a server that is just being started.
-        self.kill_servers();
-        if drained.is_err() {
-            warn(
-                "calls with an idempotency key were still running and were cut off; repeat them with the same keys",
-            );
-        }
-        done
-    }
 }
 
 fn open_store(address: &StoreAddress, size_bytes: u64) -> anyhow::Result<Store> {
@@ -451,14 +401,6 @@ async fn fetch_tools(server: &McpUpstream) -> Result<McpOperations, Unavailable>
 fn with_causes(error: McpError) -> String {
     let message = format!("{:#}", anyhow::Error::new(error));
     Redactor::new().text(&message).into_owned()
-}
-
-async fn maintain(dispatcher: Dispatcher) {
-    loop {
-        tokio::time::sleep(MAINTENANCE_INTERVAL).await;
-        // If the store is unavailable, the next round tries again; callers learn of it from their calls.
-        let _ = dispatcher.maintain().await;
-    }
 }
 
 /// The names of the tools that are served without a prefix.

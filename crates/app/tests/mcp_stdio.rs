@@ -80,6 +80,19 @@ async fn tools_are_listed_with_their_schemas_and_declared_failures() {
             "json__transform",
             "services__list",
             "services__schema",
+            "tasks__cancel",
+            "tasks__children",
+            "tasks__copy",
+            "tasks__create",
+            "tasks__delete",
+            "tasks__execute",
+            "tasks__generations",
+            "tasks__get",
+            "tasks__list",
+            "tasks__running",
+            "tasks__statistics",
+            "tasks__tree",
+            "tasks__update",
         ]
     );
     let divide = serde_json::to_value(&tools[0]).unwrap();

@@ -138,7 +138,7 @@ fn an_empty_list_says_how_to_create_a_token() {
 fn invalid_arguments_create_no_token() {
     let folder = Folder::new();
     let secret = "s3cr3t";
-    let elsewhere = format!("postgres://app:{secret}@db/main");
+    let elsewhere = format!("redis://app:{secret}@db/main");
     for (arguments, message) in [
         (&["new", "an n"][..], "visible ASCII"),
         (&["new", ""], "the name of a principal is empty"),
@@ -167,7 +167,7 @@ fn invalid_arguments_create_no_token() {
         ),
         (
             &["new", "ann", "--store", &elsewhere],
-            "unknown store scheme postgres:",
+            "unknown store scheme redis:",
         ),
         (&["revoke"], "ID|PRINCIPAL"),
     ] {

@@ -32,7 +32,7 @@ fn the_banner_contains_all_addresses() {
     let banner = server.lines().join("\n");
     let url = format!("http://{}", server.address);
     for part in [
-        format!(" serves 15 built-in operations at {url}\n"),
+        format!(" serves 29 built-in operations at {url}\n"),
         format!("{url}/mcp\n"),
         format!("{url}/call, /batch, /subscribe, /operations/NAME"),
         format!("{url}/rpc\n"),

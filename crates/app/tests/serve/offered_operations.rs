@@ -91,13 +91,13 @@ fn with_a_source_only_selected_built_in_operations_are_tools() {
     for (flags, searched, tools) in [
         (
             &[][..],
-            &["demo", "json", "services"][..],
-            &["demo", "json", "services"][..],
+            &["demo", "json", "services", "tasks"][..],
+            &["demo", "json", "services", "tasks"][..],
         ),
-        (&[shop], &["json", "services", "shop"], &["shop"]),
+        (&[shop], &["json", "services", "shop", "tasks"], &["shop"]),
         (
             &[shop, "--demo"],
-            &["demo", "json", "services", "shop"],
+            &["demo", "json", "services", "shop", "tasks"],
             &["demo", "shop"],
         ),
         (
@@ -109,14 +109,14 @@ fn with_a_source_only_selected_built_in_operations_are_tools() {
         (&["--demo=false", "--builtin=json"], &["json"], &["json"]),
         (
             &[inner, shop],
-            &["inner", "json", "services", "shop"],
+            &["inner", "json", "services", "shop", "tasks"],
             &["inner", "shop"],
         ),
         // The tools of the only source have no prefix.
         (
             &[inner],
-            &["inner", "json", "services"],
-            &["demo", "json", "services"],
+            &["inner", "json", "services", "tasks"],
+            &["demo", "json", "services", "tasks"],
         ),
     ] {
         let server = Server::start(&folder, flags);
@@ -142,7 +142,10 @@ fn the_file_and_the_variables_select_built_in_operations_too() {
     let output = folder.run(&["serve", "--builtin=jsn"]);
     let messages = panpan_testkit::stderr(&output);
     assert_eq!(output.status.code(), Some(2));
-    assert!(messages.contains("calls, json and services"), "{messages}");
+    assert!(
+        messages.contains("calls, json, services and tasks"),
+        "{messages}"
+    );
 }
 
 #[test]
@@ -277,7 +280,7 @@ fn the_banner_counts_built_in_operations_separately() {
     for (flags, count) in [
         (
             &[&*shop][..],
-            "serves 2 operations and 8 built-in operations at ",
+            "serves 2 operations and 22 built-in operations at ",
         ),
         (&[&*shop, "--builtin=none"], "serves 2 operations at "),
         (&[&*one, "--builtin=none"], "serves 1 operation at "),

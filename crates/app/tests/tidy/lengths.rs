@@ -58,6 +58,12 @@ fn functions(text: &str) -> impl Iterator<Item = (&str, usize)> {
         .filter_map(|start| {
             let line = lines[start];
             let name = name_of_function(line)?;
+            // A method that a trait only declares has no body.
+            let is_end = |line: &&&str| line.ends_with('{') || line.ends_with(';');
+            lines[start..]
+                .iter()
+                .find(is_end)
+                .filter(|it| it.ends_with('{'))?;
             let indent = line.len() - line.trim_start().len();
             let end = format!("{}}}", " ".repeat(indent));
             let length = lines[start..].iter().position(|line| *line == end)?;

@@ -67,10 +67,7 @@ impl Ran {
 
 /// Attempts a call until there is an outcome, waiting between attempts.
 pub(super) async fn run(dispatcher: &Dispatcher, claimed: Claimed) -> Finished {
-    let state = TaskState {
-        scope: claimed.scope(),
-        ..TaskState::default()
-    };
+    let state = TaskState::of_scope(claimed.scope());
     run_loop(dispatcher, claimed, state, Waiting::Inline).await
 }
 
@@ -78,11 +75,8 @@ pub(super) async fn run(dispatcher: &Dispatcher, claimed: Claimed) -> Finished {
 pub(super) async fn run_once(
     dispatcher: &Dispatcher,
     claimed: Claimed,
-    mut task: TaskState,
+    task: TaskState,
 ) -> Finished {
-    if claimed.call.key.is_some() {
-        task.scope = claimed.scope();
-    }
     run_loop(dispatcher, claimed, task, Waiting::Durable).await
 }
 

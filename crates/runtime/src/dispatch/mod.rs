@@ -235,6 +235,11 @@ impl Dispatcher {
                 };
             }
         };
+        let scope = match &claimed.call.key {
+            Some(_) => claimed.scope(),
+            None => task.scope,
+        };
+        let task = TaskState { scope, ..task };
         let finished = attempt_loop::run_once(self, claimed, task).await;
         self.task_attempt(finished)
     }

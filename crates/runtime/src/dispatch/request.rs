@@ -123,6 +123,14 @@ pub struct TaskState {
 }
 
 impl TaskState {
+    /// The state before the first attempt, with this scope.
+    pub(super) fn of_scope(scope: Option<Scope>) -> Self {
+        Self {
+            scope,
+            ..Self::default()
+        }
+    }
+
     /// The history as that of a key. Attempts are counted by the history of the task.
     pub(super) fn before(&self) -> Before {
         match self.abandoned {
