@@ -25,7 +25,8 @@ pub use flows::{Flows, TASKS_SCOPE};
 pub use operations::operations;
 pub use plan::{
     About, DEPENDENCIES_LIMIT, KnownTask, KnownTasks, LISTED_IDS_LIMIT, Methods, PROBLEMS_LIMIT,
-    Plan, PlanError, Problem, ProblemKind, TASKS_LIMIT, TOTAL_DEPENDENCIES_LIMIT, ids_to_look_up,
+    Plan, PlanError, PlanProblem, ProblemKind, TASKS_LIMIT, TOTAL_DEPENDENCIES_LIMIT,
+    ids_to_look_up,
 };
 pub use references::{
     Found, InvalidReference, RESOLVED_BYTES_LIMIT, Reference, ReferenceError, may_have_references,
@@ -35,8 +36,8 @@ pub use state::{State, Transition};
 pub use step::{Action, Announcement, Queued, Run, TaskEvent, is_satisfied, step};
 pub use task::{
     DELAY_SECONDS_LIMIT, Definition, Dependency, InvalidName, InvalidPriority, InvalidTaskId,
-    NAME_CHARACTERS_LIMIT, NESTING_LIMIT, NewTask, Phase, Place, Priority, Provenance,
-    RETRY_ATTEMPTS_LIMIT, ReadTask, SCHEMA_TYPES, Schemas, TaskId, TaskView, read_task_id,
-    read_tasks, result_object,
+    NAME_CHARACTERS_LIMIT, NESTING_LIMIT, NewTask, Phase, Priority, Provenance,
+    RETRY_ATTEMPTS_LIMIT, ReadTask, RequestPlace, SCHEMA_TYPES, Schemas, TaskId, TaskView,
+    read_task_id, read_tasks, result_object,
 };
 pub use worker::{RESULT_BYTES_LIMIT, Worker, WorkerSettings};

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use panpan_flow::{
-    About, Definition, Dependency, KnownTask, Methods, NewTask, Place, Plan, PlanError,
-    ProblemKind, ReadTask, TaskId,
+    About, Definition, Dependency, KnownTask, Methods, NewTask, Plan, PlanError, ProblemKind,
+    ReadTask, RequestPlace, TaskId,
 };
 use proptest::prelude::*;
 use uuid::Uuid;
@@ -37,7 +37,7 @@ fn task(number: usize, parent: Option<usize>, dependencies: &BTreeSet<usize>) ->
             dependencies: dependencies.iter().map(dependency).collect(),
             definition: Definition::new(format!("task {number}")).expect("a name"),
         },
-        place: Place::Item(number),
+        place: RequestPlace::Item(number),
         id_is_given: false,
     }
 }

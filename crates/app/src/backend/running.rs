@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use panpan_flow::{Worker, WorkerSettings};
+use panpan_flow::{FLOWS_KEPT_MS, Flows, Worker, WorkerSettings};
 use panpan_runtime::{CancellationToken, Dispatcher, Ports};
 use panpan_upstream::mcp::McpUpstream;
 
@@ -12,6 +12,9 @@ use crate::log::warn;
 
 /// How often metrics are written to the store, and expired outcomes deleted.
 const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(2);
+
+/// How many of these rounds pass before old flows are deleted.
+const ROUNDS_PER_SWEEP: u64 = 30;
 
 impl Backend {
     /// The worker that runs tasks, if this command serves them.
@@ -30,7 +33,7 @@ impl Backend {
         work: impl Future<Output = T>,
         left: impl FnOnce() -> Duration,
     ) -> T {
-        let maintenance = tokio::spawn(maintain(self.dispatcher.clone()));
+        let maintenance = tokio::spawn(maintain(self.dispatcher.clone(), self.store.flows.clone()));
         let stop = CancellationToken::new();
         let worker = self.worker().map(|it| tokio::spawn(it.run(stop.clone())));
         let done = work.await;
@@ -61,10 +64,17 @@ impl Backend {
     }
 }
 
-async fn maintain(dispatcher: Dispatcher) {
+async fn maintain(dispatcher: Dispatcher, flows: Option<Flows>) {
+    let mut rounds = 0_u64;
     loop {
         tokio::time::sleep(MAINTENANCE_INTERVAL).await;
         // If the store is unavailable, the next round tries again; callers learn of it from their calls.
         let _ = dispatcher.maintain().await;
+        rounds = rounds.wrapping_add(1);
+        if let Some(flows) = &flows
+            && rounds.is_multiple_of(ROUNDS_PER_SWEEP)
+        {
+            let _ = flows.sweep(FLOWS_KEPT_MS).await;
+        }
     }
 }

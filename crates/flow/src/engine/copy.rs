@@ -8,10 +8,10 @@ use panpan_runtime::ports::{Ids, StoreError};
 use super::create::{Created, Creator, Release, create};
 use super::view::{FoundTask, Visible, find, tree};
 use crate::error::TaskError;
-use crate::plan::{Methods, Problem, ProblemKind, Problems};
+use crate::plan::{Methods, PlanProblem, ProblemKind, Problems};
 use crate::ports::Rows;
 use crate::references::{redirect, references};
-use crate::task::{Definition, Dependency, NewTask, Place, Provenance, ReadTask, TaskId};
+use crate::task::{Definition, Dependency, NewTask, Provenance, ReadTask, RequestPlace, TaskId};
 
 /// Copies a task.
 #[derive(Clone, Copy, Debug)]
@@ -87,7 +87,7 @@ impl Copies {
                 let violation = Violation::value("/task_id", reason)
                     .expected("a task whose inputs refer only to tasks that are copied, too")
                     .actual(reference.task.to_string());
-                Problem::new(kind, task, violation)
+                PlanProblem::new(kind, task, violation)
             });
         }
     }
@@ -116,7 +116,7 @@ impl Copies {
                 dependencies,
                 definition,
             },
-            place: Place::Only,
+            place: RequestPlace::Only,
             id_is_given: false,
         }
     }

@@ -14,11 +14,13 @@ use super::commands::{DEFAULT_MESSAGE, cancel_found};
 use super::cycle::{ids_of, new_cycle};
 use super::view::{Visible, find_visible};
 use crate::error::TaskError;
-use crate::plan::{About, Methods, PlanError, Problem, ProblemKind, arrows};
+use crate::plan::{About, Methods, PlanError, PlanProblem, ProblemKind, arrows};
 use crate::ports::{Edge, Key, Redefined, Row, Rows};
 use crate::state::{State, Transition};
 use crate::step::{TaskEvent, is_satisfied};
-use crate::task::{Definition, Dependency, NewTask, Place, Provenance, ReadTask, TaskId, Updates};
+use crate::task::{
+    Definition, Dependency, NewTask, Provenance, ReadTask, RequestPlace, TaskId, Updates,
+};
 
 /// Changes a task.
 #[derive(Clone, Debug)]
@@ -142,7 +144,7 @@ async fn check_plan(
             dependencies: dependencies.clone(),
             definition,
         },
-        place: Place::Updates,
+        place: RequestPlace::Updates,
         id_is_given: false,
     };
     let checked = check(rows, visible, vec![task], methods).await;
@@ -179,11 +181,14 @@ fn cycle_error(ids: Vec<TaskId>, dependencies: &[Dependency]) -> PlanError {
         .iter()
         .position(|it| Some(&it.id) == next)
         .unwrap_or_default();
-    let pointer = format!("{}/{number}/id", Place::Updates.member("dependencies"));
+    let pointer = format!(
+        "{}/{number}/id",
+        RequestPlace::Updates.member("dependencies")
+    );
     let violation = Violation::value(pointer, "the dependencies form a cycle")
         .expected("dependencies without a cycle")
         .actual(arrows(&ids));
-    let problem = Problem::new(ProblemKind::Cycle, ids.first().copied(), violation);
+    let problem = PlanProblem::new(ProblemKind::Cycle, ids.first().copied(), violation);
     PlanError::one(problem.about(About::Cycle(ids)))
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{CallableMethods, caller};
 use crate::engine::{Cancel, Copy, Execute, Release, Update};
 use crate::flows::Flows;
-use crate::plan::{PlanError, Problem, ProblemKind};
+use crate::plan::{PlanError, PlanProblem, ProblemKind};
 use crate::state::State;
 use crate::task::{Provenance, TaskId, read_task_id, read_updates};
 
@@ -61,7 +61,7 @@ pub(super) async fn execute(
 fn both_given() -> PlanError {
     let violation = Violation::value("/tasks", "tasks and task_id exclude each other")
         .expected("new tasks in `tasks`, or the id of an existing one in `task_id`");
-    PlanError::one(Problem::new(ProblemKind::Malformed, None, violation))
+    PlanError::one(PlanProblem::new(ProblemKind::Malformed, None, violation))
 }
 
 pub(super) async fn update(

@@ -8,7 +8,7 @@ use panpan_runtime::shown;
 
 use super::graph::Graph;
 use super::tree::arrows;
-use super::{About, Draft, Methods, Problem, ProblemKind};
+use super::{About, Draft, Methods, PlanProblem, ProblemKind};
 use crate::state::State;
 use crate::task::{Provenance, TaskId};
 
@@ -83,7 +83,7 @@ impl Draft<'_> {
             let violation = Violation::value(pointer, reason)
                 .expected("dependencies without a cycle")
                 .actual(arrows(&ids));
-            Problem::new(ProblemKind::Cycle, read.task.id, violation).about(About::Cycle(ids))
+            PlanProblem::new(ProblemKind::Cycle, read.task.id, violation).about(About::Cycle(ids))
         });
     }
 
@@ -132,7 +132,7 @@ impl Draft<'_> {
                     name: name.as_str().unwrap_or_default().to_owned(),
                     similar: methods.similar(method),
                 };
-                Problem::new(ProblemKind::Executor, read.task.id, violation).about(about)
+                PlanProblem::new(ProblemKind::Executor, read.task.id, violation).about(about)
             });
         }
     }

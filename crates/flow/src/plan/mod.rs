@@ -21,7 +21,7 @@ use crate::state::State;
 use crate::task::{NewTask, ReadTask, TaskId};
 
 pub(crate) use problem::Problems;
-pub use problem::{About, LISTED_IDS_LIMIT, PROBLEMS_LIMIT, PlanError, Problem, ProblemKind};
+pub use problem::{About, LISTED_IDS_LIMIT, PROBLEMS_LIMIT, PlanError, PlanProblem, ProblemKind};
 pub(crate) use tree::arrows;
 
 /// The most tasks of a plan.
@@ -176,7 +176,7 @@ struct Draft<'a> {
 impl Draft<'_> {
     fn note(&mut self, kind: ProblemKind, at: usize, violation: impl FnOnce() -> Violation) {
         let task = self.tasks[at].task.id;
-        let problem = || Problem::new(kind, task, violation());
+        let problem = || PlanProblem::new(kind, task, violation());
         self.problems.note(kind, problem);
     }
 
@@ -212,7 +212,7 @@ fn check_limits(tasks: &[ReadTask]) -> Result<(), PlanError> {
                 let violation = Violation::value(pointer, "too many dependencies")
                     .expected(format!("at most {DEPENDENCIES_LIMIT}"))
                     .actual(count);
-                Problem::new(kind, task.id, violation)
+                PlanProblem::new(kind, task.id, violation)
             });
         }
     }
@@ -221,7 +221,7 @@ fn check_limits(tasks: &[ReadTask]) -> Result<(), PlanError> {
             let violation = Violation::value("/tasks", "too many dependencies in all tasks")
                 .expected(format!("at most {TOTAL_DEPENDENCIES_LIMIT}"))
                 .actual(total);
-            Problem::new(kind, None, violation)
+            PlanProblem::new(kind, None, violation)
         });
     }
     problems.or_err(|| ())

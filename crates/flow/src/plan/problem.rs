@@ -61,7 +61,7 @@ impl ProblemKind {
 
 /// One thing that is wrong with a plan.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Problem {
+pub struct PlanProblem {
     /// The kind.
     pub kind: ProblemKind,
     /// The task, if its id is known.
@@ -91,7 +91,7 @@ pub enum About {
     },
 }
 
-impl Problem {
+impl PlanProblem {
     /// A problem with a task.
     pub(crate) fn new(
         kind: ProblemKind,
@@ -112,7 +112,7 @@ impl Problem {
     }
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for PlanProblem {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let violation = &self.violation;
         if !violation.pointer.is_empty() {
@@ -133,13 +133,13 @@ impl fmt::Display for Problem {
 /// The problems found so far. Of each kind the first are kept, and all are counted.
 #[derive(Debug, Default)]
 pub(crate) struct Problems {
-    listed: Vec<Problem>,
+    listed: Vec<PlanProblem>,
     counts: [usize; ProblemKind::ALL.len()],
 }
 
 impl Problems {
     /// Adds a problem. It is built only if it is listed: a large plan can have a problem in every task.
-    pub(crate) fn note(&mut self, kind: ProblemKind, problem: impl FnOnce() -> Problem) {
+    pub(crate) fn note(&mut self, kind: ProblemKind, problem: impl FnOnce() -> PlanProblem) {
         let count = &mut self.counts[kind as usize];
         *count += 1;
         if *count <= PROBLEMS_LIMIT {
@@ -163,13 +163,13 @@ impl Problems {
 /// Why tasks are not a plan: all problems, those that decide the code first.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlanError {
-    problems: Vec<Problem>,
+    problems: Vec<PlanProblem>,
     count: usize,
 }
 
 impl PlanError {
     /// An error with one problem.
-    pub fn one(problem: Problem) -> Self {
+    pub fn one(problem: PlanProblem) -> Self {
         Self {
             problems: vec![problem],
             count: 1,
@@ -185,7 +185,7 @@ impl PlanError {
     }
 
     /// The problems: at most [`PROBLEMS_LIMIT`] of each kind, and at least one.
-    pub fn problems(&self) -> &[Problem] {
+    pub fn problems(&self) -> &[PlanProblem] {
         &self.problems
     }
 
@@ -199,7 +199,7 @@ impl PlanError {
         self.first().kind
     }
 
-    fn first(&self) -> &Problem {
+    fn first(&self) -> &PlanProblem {
         self.problems.first().expect("an error has a problem")
     }
 }

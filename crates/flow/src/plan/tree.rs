@@ -4,7 +4,7 @@ use std::collections::hash_map::Entry;
 
 use panpan_failure::Violation;
 
-use super::{About, Draft, LISTED_IDS_LIMIT, Problem, ProblemKind};
+use super::{About, Draft, LISTED_IDS_LIMIT, PlanProblem, ProblemKind};
 use crate::task::TaskId;
 
 impl Draft<'_> {
@@ -38,7 +38,7 @@ impl Draft<'_> {
         if self.tasks.is_empty() {
             self.problems.note(ProblemKind::Tree, || {
                 let violation = Violation::value("/tasks", "the list has no tasks");
-                Problem::new(
+                PlanProblem::new(
                     ProblemKind::Tree,
                     None,
                     violation.expected("at least one task"),
@@ -86,7 +86,7 @@ impl Draft<'_> {
             let violation = Violation::value(pointer, reason)
                 .expected("parents that lead to a root")
                 .actual(arrows(&ids));
-            Problem::new(ProblemKind::Tree, task, violation).about(About::Cycle(ids))
+            PlanProblem::new(ProblemKind::Tree, task, violation).about(About::Cycle(ids))
         });
     }
 
@@ -101,7 +101,7 @@ impl Draft<'_> {
             let violation = Violation::value(pointer, reason)
                 .expected("one root")
                 .actual(tops.len());
-            Problem::new(ProblemKind::Tree, task, violation).about(About::Roots(ids))
+            PlanProblem::new(ProblemKind::Tree, task, violation).about(About::Roots(ids))
         });
     }
 

@@ -96,7 +96,7 @@ pub(super) fn is_known(name: &str) -> bool {
 
 /// Where a task is in the parameters of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Place {
+pub enum RequestPlace {
     /// The parameters are the task.
     #[default]
     Only,
@@ -106,13 +106,13 @@ pub enum Place {
     Updates,
 }
 
-impl Place {
+impl RequestPlace {
     /// The pointer to the task.
     pub fn pointer(self) -> String {
         match self {
-            Place::Only => String::new(),
-            Place::Item(position) => format!("/tasks/{position}"),
-            Place::Updates => "/updates".to_owned(),
+            RequestPlace::Only => String::new(),
+            RequestPlace::Item(position) => format!("/tasks/{position}"),
+            RequestPlace::Updates => "/updates".to_owned(),
         }
     }
 

@@ -16,7 +16,7 @@ use thiserror::Error;
 pub(crate) use definition::original_with_result;
 pub use definition::{Definition, InvalidName, NAME_CHARACTERS_LIMIT, SCHEMA_TYPES, Schemas};
 pub use id::{InvalidTaskId, TaskId};
-pub use members::{NESTING_LIMIT, Place};
+pub use members::{NESTING_LIMIT, RequestPlace};
 pub(crate) use read::too_many_tasks;
 pub use read::{ReadTask, read_task_id, read_tasks};
 pub(crate) use read::{Updates, read_updates};

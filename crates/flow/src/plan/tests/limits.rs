@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Shop, id, plan, shown, task, tasks};
 use crate::plan::*;
-use crate::task::{Definition, Dependency, Place};
+use crate::task::{Definition, Dependency, RequestPlace};
 
 #[test]
 fn problems_beyond_the_limit_are_counted() {
@@ -39,7 +39,7 @@ fn new_task(number: usize, parent: Option<usize>, dependencies: Vec<usize>) -> R
             dependencies: dependencies.into_iter().map(dependency).collect(),
             definition: Definition::new("a").unwrap(),
         },
-        place: Place::Item(number),
+        place: RequestPlace::Item(number),
         id_is_given: false,
     }
 }

@@ -14,9 +14,9 @@ use panpan_failure::pointer::joined;
 use panpan_runtime::shown;
 use serde_json::{Map, Value};
 
-use super::members::{Place, is_known, wrong_type};
+use super::members::{RequestPlace, is_known, wrong_type};
 use super::{Definition, NAME_CHARACTERS_LIMIT, NewTask, Priority, TaskId};
-use crate::plan::{PlanError, Problem, ProblemKind, Problems, TASKS_LIMIT};
+use crate::plan::{PlanError, PlanProblem, ProblemKind, Problems, TASKS_LIMIT};
 
 pub(crate) use updates::{Updates, read_updates};
 
@@ -26,7 +26,7 @@ pub struct ReadTask {
     /// The task.
     pub task: NewTask,
     /// Where it was.
-    pub place: Place,
+    pub place: RequestPlace,
     /// Whether the client chose the id. It could be in use already.
     pub id_is_given: bool,
 }
@@ -45,7 +45,7 @@ pub fn read_tasks(
     let mut tasks = Vec::new();
     match params.as_object().map(|it| (it, it.get(LIST))) {
         Some((members, None)) => {
-            let mut reader = Reader::of(members, Place::Only, &mut problems);
+            let mut reader = Reader::of(members, RequestPlace::Only, &mut problems);
             tasks.push(reader.task(new_id));
         }
         Some((_, Some(Value::Array(items)))) if items.len() > TASKS_LIMIT => {
@@ -53,7 +53,7 @@ pub fn read_tasks(
         }
         Some((_, Some(Value::Array(items)))) => {
             for (position, item) in items.iter().enumerate() {
-                let place = Place::Item(position);
+                let place = RequestPlace::Item(position);
                 let Some(members) = item.as_object() else {
                     malformed(&mut problems, || {
                         wrong_type(place.pointer(), "a task object", item)
@@ -84,19 +84,21 @@ pub fn read_task_id(params: &Value, name: &str) -> Result<TaskId, PlanError> {
         Some(value) => task_id(value, pointer),
         None => Err(Violation::missing(pointer).expected(UUID)),
     };
-    read.map_err(|violation| PlanError::one(Problem::new(ProblemKind::Malformed, None, violation)))
+    read.map_err(|violation| {
+        PlanError::one(PlanProblem::new(ProblemKind::Malformed, None, violation))
+    })
 }
 
 pub(crate) fn too_many_tasks(count: usize) -> PlanError {
     let violation = Violation::value(joined("", LIST), "too many tasks")
         .expected(format!("at most {TASKS_LIMIT}"))
         .actual(count);
-    PlanError::one(Problem::new(ProblemKind::Malformed, None, violation))
+    PlanError::one(PlanProblem::new(ProblemKind::Malformed, None, violation))
 }
 
 fn malformed(problems: &mut Problems, violation: impl FnOnce() -> Violation) {
     let kind = ProblemKind::Malformed;
-    problems.note(kind, || Problem::new(kind, None, violation()));
+    problems.note(kind, || PlanProblem::new(kind, None, violation()));
 }
 
 fn task_id(value: &Value, pointer: String) -> Result<TaskId, Violation> {
@@ -113,13 +115,17 @@ fn task_id(value: &Value, pointer: String) -> Result<TaskId, Violation> {
 /// never used.
 struct Reader<'a> {
     members: &'a Map<String, Value>,
-    place: Place,
+    place: RequestPlace,
     id: Option<TaskId>,
     problems: &'a mut Problems,
 }
 
 impl<'a> Reader<'a> {
-    fn of(members: &'a Map<String, Value>, place: Place, problems: &'a mut Problems) -> Self {
+    fn of(
+        members: &'a Map<String, Value>,
+        place: RequestPlace,
+        problems: &'a mut Problems,
+    ) -> Self {
         Self {
             members,
             place,
@@ -164,7 +170,7 @@ impl<'a> Reader<'a> {
 
     fn note(&mut self, kind: ProblemKind, violation: impl FnOnce() -> Violation) {
         let task = self.id;
-        let problem = || Problem::new(kind, task, violation());
+        let problem = || PlanProblem::new(kind, task, violation());
         self.problems.note(kind, problem);
     }
 

@@ -41,7 +41,7 @@ fn a_name_is_enough_for_a_task() {
     let task = &read.task;
     assert_eq!(task.definition, Definition::new("a").unwrap());
     assert_eq!((task.parent, task.dependencies.len()), (None, 0));
-    assert_eq!((read.place, read.id_is_given), (Place::Only, false));
+    assert_eq!((read.place, read.id_is_given), (RequestPlace::Only, false));
 }
 
 #[test]
@@ -271,8 +271,8 @@ fn parameters_are_a_task_or_a_list_of_tasks() {
     }
     let tasks = read(&json!({"tasks": [{"name": "a"}, {"name": "b"}], "use_streaming": true}));
     let tasks = tasks.unwrap();
-    let places: Vec<Place> = tasks.iter().map(|it| it.place).collect();
-    assert_eq!(places, [Place::Item(0), Place::Item(1)]);
+    let places: Vec<RequestPlace> = tasks.iter().map(|it| it.place).collect();
+    assert_eq!(places, [RequestPlace::Item(0), RequestPlace::Item(1)]);
     assert_ne!(tasks[0].task.id, tasks[1].task.id);
     assert_eq!(read(&json!({"tasks": []})), Ok(Vec::new()));
 }

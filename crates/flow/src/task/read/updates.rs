@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::{Reader, malformed};
 use crate::plan::{PlanError, Problems};
 use crate::state::State;
-use crate::task::members::{Place, SET_BY_SERVER, is_known, wrong_type};
+use crate::task::members::{RequestPlace, SET_BY_SERVER, is_known, wrong_type};
 use crate::task::{Definition, Dependency, Priority, Schemas};
 
 const UPDATES: &str = "updates";
@@ -39,11 +39,11 @@ pub(crate) struct Updates {
 pub(crate) fn read_updates(params: &Value) -> Result<Updates, PlanError> {
     const EXPECTED: &str = "an object with the members to change";
     let mut problems = Problems::default();
-    let pointer = Place::Updates.pointer();
+    let pointer = RequestPlace::Updates.pointer();
     let mut updates = Updates::default();
     match params.get(UPDATES) {
         Some(Value::Object(members)) => {
-            let mut reader = Reader::of(members, Place::Updates, &mut problems);
+            let mut reader = Reader::of(members, RequestPlace::Updates, &mut problems);
             updates = reader.updates();
         }
         Some(other) => malformed(&mut problems, || wrong_type(pointer, EXPECTED, other)),
