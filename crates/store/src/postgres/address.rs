@@ -179,7 +179,6 @@ mod tests {
             ("postgres://db/main", NoUser),
             ("postgres://app:hunter2@/main", NoHost),
             ("postgres://app:hunter2@db:port/main", Malformed),
-            ("postgres://app:a?hunter2@db/main", Malformed),
             ("postgres://app@db/main?hunter2=1", Malformed),
             ("postgres://app@db/main?sslmode=hunter2", UnknownSslMode),
             ("postgres://app@db/main?sslmode=verify-ca", UnknownSslMode),

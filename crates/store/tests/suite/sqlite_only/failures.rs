@@ -138,10 +138,13 @@ async fn the_writer_waits_for_a_short_lock() {
     holder.join().unwrap();
 }
 
-/// Creates a file with many keys, damages the closed file, and opens it again. Also returns the good bytes.
-async fn damaged(damage: fn(&mut [u8])) -> (Fixture, Vec<u8>) {
+/// Creates a file with many keys, overwrites everything but the schema in the closed file, and opens it again. Also
+/// returns the good bytes.
+async fn damaged() -> (Fixture, Vec<u8>) {
     let (clock, folder) = (ManualClock::new(), Arc::new(Folder::new()));
-    let path = folder.path("store.db");
+    let (path, empty) = (folder.path("store.db"), folder.path("empty.db"));
+    drop(sqlite(&empty, clock.clone()));
+    let schema_bytes = fs::read(&empty).unwrap().len();
     let filled = Fixture {
         store: sqlite(&path, clock.clone()),
         clock: clock.clone(),
@@ -153,7 +156,7 @@ async fn damaged(damage: fn(&mut [u8])) -> (Fixture, Vec<u8>) {
     drop(filled);
     let good = fs::read(&path).unwrap();
     let mut bad = good.clone();
-    damage(&mut bad);
+    bad[schema_bytes..].fill(0xa5);
     fs::write(&path, bad).unwrap();
     let store = sqlite(&path, clock.clone());
     let fixture = Fixture {
@@ -164,14 +167,9 @@ async fn damaged(damage: fn(&mut [u8])) -> (Fixture, Vec<u8>) {
     (fixture, good)
 }
 
-/// Overwrites everything after the schema.
-fn overwrite(bytes: &mut [u8]) {
-    bytes[2 * 4096..].fill(0xa5);
-}
-
 #[tokio::test]
 async fn a_damaged_file_is_reported_and_a_restored_file_is_used() {
-    let (fixture, good) = damaged(overwrite).await;
+    let (fixture, good) = damaged().await;
     for key in [1, 99] {
         let claimed = fixture.store.claim(claim_request(key, 1)).await;
         assert_eq!(claimed, Err(StoreError::Damaged), "key {key}");
@@ -185,7 +183,7 @@ async fn a_damaged_file_is_reported_and_a_restored_file_is_used() {
 
 #[tokio::test]
 async fn a_damaged_file_that_was_removed_is_created_again() {
-    let (fixture, _) = damaged(overwrite).await;
+    let (fixture, _) = damaged().await;
     let claimed = fixture.store.claim(claim_request(1, 1)).await;
     assert_eq!(claimed, Err(StoreError::Damaged));
     for name in ["store.db", "store.db-wal", "store.db-shm"] {
