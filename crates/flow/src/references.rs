@@ -1,4 +1,4 @@
-//! References in the inputs of a task: `{"$from": "<task id>", "pointer": "/a/b"}` stands for a value in the
+//! References in the inputs of a task: `{"$from": "<task id>", "pointer": "/a/b"}` is replaced by a value in the
 //! result of a dependency.
 //!
 //! [`references`] finds them when a plan is validated, [`resolve`] replaces them before the task runs.

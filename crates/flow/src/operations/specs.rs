@@ -44,7 +44,7 @@ fn task() -> Value {
         "priority": {"description": "0 (urgent), 1 (high), 2 (normal) or 3 (low)."},
         "schemas": {"description": "`method` names the operation to call; `input_schema` describes its inputs."},
         "inputs": {"description": "The input of the operation. {\"$from\": \"<task id>\", \"pointer\": \"/a\"} \
-            stands for a value in the result of a dependency."},
+            is replaced by a value in the result of a dependency."},
         "dependencies": {"description": "Tasks that have to end first: [{\"id\": …, \"required\": true}]."},
         "retry": {"description": "{\"max_attempts\": 3, \"backoff\": \"exponential\", \"initial_delay\": 1.0, \
             \"max_delay\": 60.0}, delays in seconds; by default the failure decides."},
