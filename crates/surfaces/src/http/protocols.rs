@@ -39,8 +39,10 @@ pub(super) async fn jsonrpc(
             return response;
         }
     };
-    let is_streamed = task_events::is_requested(&body, state.0.gateway.limits().body_bytes);
-    match jsonrpc::serve(&state.0.gateway, &identified, &options, &body).await {
+    let gateway = &state.0.gateway;
+    let parsed = jsonrpc::Parsed::new(&body, gateway.limits());
+    let is_streamed = parsed.request().is_some_and(task_events::is_requested);
+    match jsonrpc::serve(gateway, &identified, &options, parsed).await {
         Some(bytes) if is_streamed => task_events::after_execute(state, &identified, bytes),
         Some(bytes) => response::json_bytes(bytes),
         None => StatusCode::NO_CONTENT.into_response(),

@@ -66,29 +66,20 @@ fn last_event_id(headers: &HeaderMap) -> Result<u64, Failure> {
     })
 }
 
-/// Whether a JSON-RPC body is one request to execute tasks that asks for a stream.
-pub(super) fn is_requested(body: &[u8], bytes_limit: usize) -> bool {
-    // Parsing twice is for those requests only; all others pay for one search.
-    let text = std::str::from_utf8(body).unwrap_or_default();
-    if !(text.contains("stream") && text.contains("execute")) {
+/// Whether a JSON-RPC request executes tasks and asks for a stream.
+pub(super) fn is_requested(request: &jsonrpc::Request<'_>) -> bool {
+    if !EXECUTE.contains(&&*request.method) {
         return false;
     }
-    let Some(request) = jsonrpc::single(body, bytes_limit) else {
-        return false;
-    };
     let is_set = |value: Option<&Value>| value.is_some_and(|it| *it == true);
     let in_params = match &request.params {
         Params::Named(members) => is_set(members.get("use_streaming")),
         _ => false,
     };
-    #[derive(Deserialize)]
-    struct Envelope {
-        metadata: Option<Value>,
-    }
-    let metadata = serde_json::from_slice::<Envelope>(body).ok();
-    let metadata = metadata.and_then(|it| it.metadata);
-    let in_metadata = metadata.is_some_and(|it| is_set(it.get("stream")));
-    EXECUTE.contains(&&*request.method) && (in_params || in_metadata)
+    let metadata: Option<Value> = request
+        .metadata
+        .and_then(|it| serde_json::from_str(it.get()).ok());
+    in_params || metadata.is_some_and(|it| is_set(it.get("stream")))
 }
 
 /// The response to such a request: the JSON-RPC response as the first event, then the events of the flow. A failure

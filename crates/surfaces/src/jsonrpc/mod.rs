@@ -11,6 +11,7 @@ mod tests;
 use std::pin::pin;
 
 use futures_util::StreamExt as _;
+use panpan_failure::read::ReadError;
 use panpan_failure::{Failure, Violation, codes};
 use panpan_runtime::{Answer, CallRequest, Registry};
 use serde_json::value::RawValue;
@@ -18,11 +19,36 @@ use serde_json::{Map, Value};
 
 use crate::caller::Caller;
 use crate::gateway::{Gateway, Surface};
+use crate::limits::Limits;
 use crate::options::{CallOptions, IN_META};
 use crate::{batch, json};
 use request::{Body, Invalid, Item};
 
 pub(crate) use request::{Params, Request};
+
+/// A body that was parsed.
+#[derive(Debug)]
+pub(crate) struct Parsed<'a> {
+    read: Result<Body<'a>, ReadError>,
+    bytes: usize,
+}
+
+impl<'a> Parsed<'a> {
+    pub(crate) fn new(body: &'a [u8], limits: &Limits) -> Self {
+        Self {
+            read: request::read(body, limits.body_bytes, limits.batch),
+            bytes: body.len(),
+        }
+    }
+
+    /// Its request; `None` for a batch and for an invalid request.
+    pub(crate) fn request(&self) -> Option<&Request<'a>> {
+        match &self.read {
+            Ok(Body::One(Item::Request(request))) => Some(request),
+            _ => None,
+        }
+    }
+}
 
 /// The response to a body; `None` if all its requests are notifications.
 ///
@@ -32,26 +58,25 @@ pub(crate) async fn serve(
     gateway: &Gateway,
     caller: &Result<Caller, Failure>,
     options: &CallOptions,
-    body: &[u8],
+    body: Parsed<'_>,
 ) -> Option<Vec<u8>> {
-    let limits = gateway.limits();
-    let refused = match request::read(body, limits.body_bytes, limits.batch) {
+    let refused = match body.read {
         Ok(Body::One(item)) => {
             let response = respond(gateway, caller, options, item).await?;
-            return Some(response::single(&response, body.len()));
+            return Some(response::single(&response, body.bytes));
         }
         Ok(Body::Batch(items)) if !items.is_empty() => match options.refuse_in_batch() {
-            Ok(()) => return respond_to_batch(gateway, caller, items, body.len()).await,
+            Ok(()) => return respond_to_batch(gateway, caller, items, body.bytes).await,
             Err(failure) => failure,
         },
         Ok(Body::Batch(_)) => {
             Failure::new(codes::INVALID_REQUEST).with_message("the batch is empty")
         }
-        Ok(Body::TooMany(count)) => batch::too_many(count, limits.batch),
+        Ok(Body::TooMany(count)) => batch::too_many(count, gateway.limits().batch),
         Err(error) => json::unreadable(&error),
     };
     let response = refuse(gateway, None, refused);
-    Some(response::single(&response, body.len()))
+    Some(response::single(&response, body.bytes))
 }
 
 /// The request in a body; `None` for a batch and for an invalid request.
@@ -97,7 +122,9 @@ async fn respond<'a>(
     options: &CallOptions,
     item: Item<'a>,
 ) -> Option<Response<'a>> {
-    let Request { id, method, params } = match item {
+    let Request {
+        id, method, params, ..
+    } = match item {
         Item::Request(request) => request,
         Item::Invalid(Invalid { id, problem }) => return Some(refuse(gateway, id, problem)),
     };

@@ -51,6 +51,7 @@ impl<'de> Visitor<'de> for BodyReader {
             let member = match &*name {
                 "jsonrpc" => &mut found.jsonrpc,
                 "method" => &mut found.method,
+                "metadata" => &mut found.metadata,
                 "id" => {
                     found.has_two_ids = found.id.is_some();
                     &mut found.id

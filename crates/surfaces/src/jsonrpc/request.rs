@@ -32,6 +32,8 @@ pub(crate) struct Request<'a> {
     pub(crate) id: Option<&'a RawValue>,
     pub(crate) method: Cow<'a, str>,
     pub(crate) params: Params,
+    /// Not part of JSON-RPC: the metadata of a request in the task protocol.
+    pub(crate) metadata: Option<&'a RawValue>,
 }
 
 #[derive(Debug)]
@@ -100,6 +102,7 @@ pub(super) struct Members<'a> {
     /// Neither of two ids is used.
     pub(super) has_two_ids: bool,
     pub(super) params: Option<Value>,
+    pub(super) metadata: Option<&'a RawValue>,
     /// Unknown members; ignored unless one is duplicated.
     unknown: BTreeSet<Cow<'a, str>>,
     pub(super) duplicate: Option<Cow<'a, str>>,
@@ -151,6 +154,7 @@ impl<'a> Members<'a> {
             id: self.id,
             method: method.ok_or_else(|| must_be("method", "a string"))?,
             params,
+            metadata: self.metadata,
         })
     }
 }

@@ -61,7 +61,9 @@ impl<'a> FastCall<'a> {
     /// The call in a request, if it qualifies.
     pub(super) fn read(parts: &Parts, body: &'a Bytes, bytes_limit: usize) -> Option<Self> {
         let tool = tool_in_headers(parts)?;
-        let Request { id, method, params } = single(body, bytes_limit)?;
+        let Request {
+            id, method, params, ..
+        } = single(body, bytes_limit)?;
         let id = id.filter(|id| is_id(id))?;
         let Params::Named(mut params) = params else {
             return None;

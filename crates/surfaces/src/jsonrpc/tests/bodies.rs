@@ -3,7 +3,7 @@
 use panpan_failure::{Failure, codes};
 use serde_json::{Value, json};
 
-use super::super::serve;
+use super::super::{Parsed, serve};
 use super::gateway::{TestGateway, gateway};
 use crate::options::CallOptions;
 
@@ -202,25 +202,13 @@ async fn an_unidentified_caller_gets_a_failure_per_request_and_nothing_runs() {
     let TestGateway { gateway, notes } = gateway();
     let unidentified = Err(Failure::new(codes::FORBIDDEN).with_message("the token is not valid"));
     let note = r#"{"jsonrpc":"2.0","method":"test/note"}"#;
-    assert_eq!(
-        serve(
-            &gateway,
-            &unidentified,
-            &CallOptions::default(),
-            note.as_bytes()
-        )
-        .await,
-        None
-    );
+    let answer = async |body: &str| {
+        let body = Parsed::new(body.as_bytes(), gateway.limits());
+        serve(&gateway, &unidentified, &CallOptions::default(), body).await
+    };
+    assert_eq!(answer(note).await, None);
     let body = format!(r#"[{note},{{"jsonrpc":"2.0","method":"test/note","id":7}},1]"#);
-    let answer = serve(
-        &gateway,
-        &unidentified,
-        &CallOptions::default(),
-        body.as_bytes(),
-    )
-    .await
-    .unwrap();
+    let answer = answer(&body).await.unwrap();
     let answers: Value = serde_json::from_slice(&answer).unwrap();
     assert_eq!(answers[0]["error"]["code"], json!(-32004));
     assert_eq!(

@@ -9,7 +9,7 @@ use panpan_runtime::{Builder, Context, Registry};
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
 
-use super::super::serve;
+use super::super::{Parsed, serve};
 use crate::caller::Caller;
 use crate::gateway::Gateway;
 use crate::limits::Limits;
@@ -38,7 +38,7 @@ impl TestGateway {
             &self.gateway,
             &Ok(Caller::anonymous(None)),
             &CallOptions::default(),
-            body,
+            Parsed::new(body, self.gateway.limits()),
         )
         .await
     }
