@@ -84,16 +84,19 @@ async fn race<A, B>(
     raced
 }
 
-async fn read(fixture: &Fixture, task: &str) -> Row {
-    struct Find(TaskId, Arc<Mutex<Option<Row>>>);
-    impl Work for Find {
-        fn run<'a>(&'a mut self, rows: &'a mut dyn Rows) -> BoxFuture<'a, Result<(), StoreError>> {
-            Box::pin(async move {
-                *self.1.lock().unwrap() = rows.find(&[self.0]).await?.pop();
-                Ok(())
-            })
-        }
+/// Finds a task.
+struct Find(TaskId, Arc<Mutex<Option<Row>>>);
+
+impl Work for Find {
+    fn run<'a>(&'a mut self, rows: &'a mut dyn Rows) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async move {
+            *self.1.lock().unwrap() = rows.find(&[self.0]).await?.pop();
+            Ok(())
+        })
     }
+}
+
+async fn read(fixture: &Fixture, task: &str) -> Row {
     let found = Arc::new(Mutex::new(None));
     let work = Find(task.parse().unwrap(), found.clone());
     fixture.store.read(Box::new(work)).await.unwrap();
@@ -269,23 +272,20 @@ async fn tasks_go_on_when_the_database_is_back() {
     let root = fixture.execute(json!([last, held])).await;
     fixture.wait_for_runs(1).await;
     private_server().stop();
-    assert_eq!(
-        fixture.code("tasks/get", json!({"task_id": root})).await,
-        "ERR_STORE_UNAVAILABLE"
-    );
+    let work = || Box::new(Find(root.parse().unwrap(), Arc::default()));
+    let refused = fixture.store.write(work()).await;
+    assert_eq!(refused, Err(StoreError::Unreachable));
     fixture.world.go.notify_one();
     private_server().start_again();
+    while fixture.store.read(work()).await.is_err() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
     // The worker tries again by its clock.
-    while fixture
-        .call("tasks/get", json!({"task_id": root}))
-        .await
-        .is_err()
-        || fixture.status(&root).await != "completed"
-    {
+    while fixture.status(&root).await != "completed" {
         fixture.clock.advance(100);
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    assert_eq!(fixture.task(&id(2)).await["generation"], 1);
+    assert_eq!(fixture.task(&id(2)).await["attempts"], 1);
     assert_eq!(fixture.world.runs(), ["held", "last"]);
 }
 

@@ -59,10 +59,13 @@ impl Signals {
         self.changed.subscribe()
     }
 
-    /// This process has changed tasks.
-    pub(super) fn change(&self) {
+    /// This process has written tasks. A worker expects one change for each of its transactions, even if there was
+    /// nothing to write; other processes are told only of what they can find.
+    pub(super) fn written(&self, has_changed: bool) {
         self.bump();
-        self.set(&self.is_untold);
+        if has_changed {
+            self.set(&self.is_untold);
+        }
     }
 
     /// The exchange ends, after it has told other processes of the last change.

@@ -116,8 +116,8 @@ impl Job for TaskJob {
         Box::pin(async move {
             let ran = rows::run(session, &mut *self.work, self.access).await;
             let (done, has_changed) = ran.map_err(overtaken)?;
-            if has_changed {
-                self.signals.change();
+            if self.access == Access::Write && done.is_ok() {
+                self.signals.written(has_changed);
             }
             self.done = Some(done);
             Ok(())
