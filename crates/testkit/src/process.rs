@@ -93,8 +93,18 @@ impl Server {
         Self::run(&mut folder.panpan(&[&listen, flags].concat()))
     }
 
+    /// Starts a worker and waits until it runs tasks. It has no address.
+    pub fn worker(folder: &Folder, flags: &[&str]) -> Self {
+        let mut command = folder.panpan(&[&["worker"], flags].concat());
+        Self::run_until(&mut command, |line| line.contains("running tasks of "))
+    }
+
     /// Starts a server and waits until it prints its address.
     pub fn run(command: &mut Command) -> Self {
+        Self::run_until(command, is_banner)
+    }
+
+    fn run_until(command: &mut Command, is_ready: impl Fn(&str) -> bool) -> Self {
         let mut child = command.spawn().unwrap();
         let lines = Arc::new(Mutex::new(Vec::new()));
         let stderr = BufReader::new(child.stderr.take().unwrap()).lines();
@@ -109,7 +119,7 @@ impl Server {
         until("the address of the server", || {
             let lines = server.lines();
             assert_eq!(server.child.try_wait().unwrap(), None, "{lines:?}");
-            let banner = lines.iter().find(|line| is_banner(line));
+            let banner = lines.iter().find(|line| is_ready(line));
             server.address = banner.map(|line| address(line)).unwrap_or_default();
             banner.is_some()
         });
