@@ -283,6 +283,11 @@ impl Backend {
             && sources.servers.iter().all(|it| it.cannot_start)
     }
 
+    /// Whether this process runs tasks: the operations `tasks/*` are selected.
+    pub(crate) fn has_tasks(&self) -> bool {
+        self.sources().described.built_in.has_tasks()
+    }
+
     /// Whether the demo operations are served.
     pub(crate) fn has_demo(&self) -> bool {
         self.sources().described.built_in.demo
@@ -369,7 +374,7 @@ impl SourceOperations {
 
     fn built_in(&self, store: &Store) -> Vec<Registration> {
         let built_in = &self.described.built_in;
-        let mut operations = built_in.registrations(&store.outcomes, store.flows.as_ref());
+        let mut operations = built_in.registrations(&store.outcomes, &store.flows);
         operations.extend(self.described.outbound.iter().cloned());
         operations
     }

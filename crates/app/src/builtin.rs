@@ -65,7 +65,7 @@ impl BuiltIns {
     pub(crate) fn registrations(
         &self,
         outcomes: &Arc<dyn Outcomes>,
-        flows: Option<&Flows>,
+        flows: &Flows,
     ) -> Vec<Registration> {
         let mut builder = Registry::builder();
         for namespace in NAMESPACES.iter().filter(|it| self.is_selected(it)) {
@@ -97,13 +97,13 @@ fn register(
     builder: Builder,
     namespace: &str,
     outcomes: &Arc<dyn Outcomes>,
-    flows: Option<&Flows>,
+    flows: &Flows,
 ) -> Builder {
     match namespace {
         "calls" => panpan_operations::calls(builder, outcomes),
         "json" => panpan_operations::json(builder),
         "tasks" => {
-            let operations = flows.into_iter().flat_map(panpan_flow::operations);
+            let operations = panpan_flow::operations(flows).into_iter();
             operations.fold(builder, Builder::add)
         }
         _ => builder.with_services(),
@@ -126,7 +126,7 @@ mod tests {
         let outcomes: Arc<dyn Outcomes> = store;
         let builder = settings
             .select(has_sources)
-            .registrations(&outcomes, Some(&flows))
+            .registrations(&outcomes, &flows)
             .into_iter()
             .fold(Registry::builder(), Builder::add);
         let registry = builder.build().unwrap();

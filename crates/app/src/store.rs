@@ -30,8 +30,7 @@ pub(crate) enum StoreAddress {
 pub(crate) struct Store {
     pub(crate) outcomes: Arc<dyn Outcomes>,
     pub(crate) documents: Arc<dyn Documents>,
-    /// `None` if the store keeps no tasks.
-    pub(crate) flows: Option<Flows>,
+    pub(crate) flows: Flows,
 }
 
 /// Why a text is not the address of a store. It contains only the scheme: the rest may contain a password.
@@ -76,6 +75,14 @@ impl FromStr for StoreAddress {
 }
 
 impl StoreAddress {
+    /// Whether several processes can use the store at the same time.
+    pub(crate) fn can_be_shared(&self) -> bool {
+        match self {
+            Self::Memory => false,
+            Self::Sqlite(_) | Self::Postgres(_) => true,
+        }
+    }
+
     /// Opens the store; a file has a maximum size.
     pub(crate) fn open(&self, size_bytes: u64) -> Result<Store, CannotOpen> {
         let clock = Arc::new(SystemClock);
@@ -84,9 +91,9 @@ impl StoreAddress {
             ..SqliteOptions::default()
         };
         Ok(match self {
-            Self::Memory => Store::with_tasks(Arc::new(MemoryStore::new(clock))),
+            Self::Memory => Store::of(Arc::new(MemoryStore::new(clock))),
             Self::Sqlite(path) => {
-                Store::with_tasks(Arc::new(SqliteStore::open_with(path, clock, options)?))
+                Store::of(Arc::new(SqliteStore::open_with(path, clock, options)?))
             }
             Self::Postgres(address) => Store::of(Arc::new(PostgresStore::open(address)?)),
         })
@@ -94,18 +101,11 @@ impl StoreAddress {
 }
 
 impl Store {
-    fn of<S: Outcomes + Documents + 'static>(store: Arc<S>) -> Self {
+    fn of<S: Outcomes + Documents + Tasks + 'static>(store: Arc<S>) -> Self {
         Self {
             outcomes: store.clone(),
+            flows: Flows::new(store.clone(), Arc::new(RandomIds)),
             documents: store,
-            flows: None,
-        }
-    }
-
-    fn with_tasks<S: Outcomes + Documents + Tasks + 'static>(store: Arc<S>) -> Self {
-        Self {
-            flows: Some(Flows::new(store.clone(), Arc::new(RandomIds))),
-            ..Self::of(store)
         }
     }
 }

@@ -127,11 +127,10 @@ pub trait Rows: Send {
     fn histories<'a>(&'a mut self, keys: &'a [Key])
     -> BoxFuture<'a, Result<Histories, StoreError>>;
 
-    /// Replaces the history of a task; `None` deletes it.
-    fn set_history<'a>(
+    /// Replaces the histories of tasks; `None` deletes one.
+    fn set_histories<'a>(
         &'a mut self,
-        key: Key,
-        history: Option<&'a str>,
+        histories: &'a [(Key, Option<Arc<str>>)],
     ) -> BoxFuture<'a, Result<(), StoreError>>;
 
     /// Makes at most `limit` tasks ready whose time has come.
@@ -147,8 +146,10 @@ pub trait Rows: Send {
     /// one that began earlier nor overtakes it.
     fn turns(&mut self) -> BoxFuture<'_, Result<[i64; 4], StoreError>>;
 
-    /// Whether a task of the flow can run without another command.
-    fn is_active(&mut self, flow: Key) -> BoxFuture<'_, Result<bool, StoreError>>;
+    /// The roots of those of these flows that rest: no task of theirs can run without another command. A flow does not
+    /// begin or cease to rest before the transaction ends. Other rows have to be read before: reading them afterwards
+    /// may wait for a transaction that waits for one of these flows.
+    fn at_rest<'a>(&'a mut self, flows: &'a [Key]) -> BoxFuture<'a, Result<Vec<Row>, StoreError>>;
 
     /// Appends announcements to the journal.
     fn announce<'a>(

@@ -160,7 +160,7 @@ impl Worker {
         self.unwritten.push(finished);
     }
 
-    /// One transaction: ends attempts, notes which flows rest, and claims tasks.
+    /// One transaction: ends attempts, claims tasks, and notes which flows rest.
     async fn turn(&mut self, free: usize) -> Result<(), StoreError> {
         let limit = free.min(BATCH_LIMIT);
         let finished = Arc::new(std::mem::take(&mut self.unwritten));
@@ -170,11 +170,12 @@ impl Worker {
             let finished = for_store.clone();
             Box::pin(async move {
                 let flows = engine::finish(rows, &finished).await?;
+                let claimed = match limit {
+                    0 => Vec::new(),
+                    limit => engine::claim(rows, limit, lease_ms).await?,
+                };
                 engine::rest(rows, &flows).await?;
-                match limit {
-                    0 => Ok(Vec::new()),
-                    limit => engine::claim(rows, limit, lease_ms).await,
-                }
+                Ok(claimed)
             })
         });
         let claimed = match done.await {

@@ -19,8 +19,10 @@ const ROUNDS_PER_SWEEP: u64 = 30;
 impl Backend {
     /// The worker that runs tasks, if this command serves them.
     fn worker(&self) -> Option<Worker> {
-        let runs_tasks = self.runs_tasks && self.sources().described.built_in.has_tasks();
-        let flows = self.store.flows.clone().filter(|_| runs_tasks)?;
+        if !self.runs_tasks || !self.has_tasks() {
+            return None;
+        }
+        let flows = self.store.flows.clone();
         let ports = Ports::system(self.store.outcomes.clone());
         let settings = WorkerSettings::default();
         Some(Worker::new(flows, self.dispatcher.clone(), ports, settings))
@@ -64,16 +66,14 @@ impl Backend {
     }
 }
 
-async fn maintain(dispatcher: Dispatcher, flows: Option<Flows>) {
+async fn maintain(dispatcher: Dispatcher, flows: Flows) {
     let mut rounds = 0_u64;
     loop {
         tokio::time::sleep(MAINTENANCE_INTERVAL).await;
         // If the store is unavailable, the next round tries again; callers learn of it from their calls.
         let _ = dispatcher.maintain().await;
         rounds = rounds.wrapping_add(1);
-        if let Some(flows) = &flows
-            && rounds.is_multiple_of(ROUNDS_PER_SWEEP)
-        {
+        if rounds.is_multiple_of(ROUNDS_PER_SWEEP) {
             let _ = flows.sweep(FLOWS_KEPT_MS).await;
         }
     }

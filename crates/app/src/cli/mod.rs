@@ -11,9 +11,11 @@ mod guard;
 mod import;
 mod mcp;
 mod serve;
+mod shutdown;
 mod terminal;
 mod token;
 mod translate;
+mod worker;
 
 use std::io;
 use std::process::ExitCode;
@@ -54,6 +56,8 @@ enum Command {
     Serve(serve::Args),
     /// Serve operations as MCP tools on stdin and stdout.
     Mcp(mcp::Args),
+    /// Run tasks of a shared store, without serving anything.
+    Worker(worker::Args),
     /// Call an operation and print its outcome.
     Call(call::Args),
     /// Import an OpenAPI document and write its contract file.
@@ -104,6 +108,7 @@ pub(crate) fn run() -> ExitCode {
     let ended = match cli.command {
         Command::Serve(args) => serve::run(&args),
         Command::Mcp(args) => mcp::run(&args),
+        Command::Worker(args) => worker::run(&args),
         Command::Call(args) => call::run(&args),
         Command::Import(args) => import::run(&args, io::stdin(), &mut io::stdout().lock()),
         Command::Export(args) => export::run(&args, &mut io::stdout().lock()),

@@ -1,7 +1,6 @@
 //! `panpan serve`: a server for every protocol.
 
 mod banner;
-mod shutdown;
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -14,9 +13,9 @@ use panpan_surfaces::listen::{self, ListenError, TlsError};
 use tokio::net::TcpListener;
 
 use self::banner::Banner;
-use self::shutdown::Shutdown;
 use super::Status;
 use super::error::{Hinted, with_hint};
+use super::shutdown::Shutdown;
 use crate::backend::{Backend, ServerSet};
 use crate::config::{self, Config, Flags};
 use crate::log::{self, info, warn};
@@ -61,7 +60,8 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
     let backend = Arc::new(backend.map_err(|error| with_hint("cannot serve", error))?);
     // Before an MCP server is started, which a signal has to end.
     let signals = Signals::to_stop().context("cannot listen for signals")?;
-    let shutdown = Shutdown::new(Duration::from_secs(config.drain_seconds));
+    let drain = Duration::from_secs(config.drain_seconds);
+    let shutdown = Shutdown::new("calls in flight", drain);
     tokio::spawn(shutdown.clone().on_signal(signals, backend.clone()));
     let refreshing = backend.refresh_tools(ServerSet::All);
     let Some(refreshed) = shutdown.started.run_until_cancelled(refreshing).await else {

@@ -228,7 +228,7 @@ pub(super) async fn cancel_found(
         ending: Ending::Cancelled { error },
     };
     rows.keep(&[outcome]).await?;
-    rows.set_history(row.key, None).await?;
+    rows.set_histories(&[(row.key, None)]).await?;
     rest(rows, &[row.flow]).await?;
     Ok((row, stopped))
 }

@@ -275,24 +275,16 @@ pub(crate) async fn finish(
     }
     changes.write().await?;
     rows.keep(&outcomes).await?;
-    for (key, history) in histories {
-        rows.set_history(key, history.as_deref()).await?;
-    }
+    rows.set_histories(&histories).await?;
     flows.sort_unstable();
     flows.dedup();
     Ok(flows)
 }
 
 /// Appends an entry to the journals of flows that rest: no task of theirs can run without another command. Returns
-/// these flows.
+/// these flows. The last step of a transaction.
 pub(crate) async fn rest(rows: &mut dyn Rows, flows: &[Key]) -> Result<Vec<Row>, StoreError> {
-    let mut resting = Vec::new();
-    for flow in flows {
-        if !rows.is_active(*flow).await? {
-            resting.push(*flow);
-        }
-    }
-    let roots = rows.load(&resting).await?;
+    let roots = rows.at_rest(flows).await?;
     let now = rows.now();
     let announced = |row: &Row| Announced {
         flow: row.flow,

@@ -169,6 +169,9 @@ pub(super) enum QueryError {
     /// Other transactions changed the same rows again and again.
     #[error("other transactions change the same rows")]
     Contended,
+    /// Another transaction added the same row after this one had looked for it.
+    #[error("another transaction added the same row")]
+    Overtaken,
 }
 
 impl QueryError {
@@ -177,7 +180,7 @@ impl QueryError {
     pub(super) fn concerns_one_row(&self) -> bool {
         match self {
             Self::Unreadable => true,
-            Self::Contended => false,
+            Self::Contended | Self::Overtaken => false,
             Self::Postgres(error) => error
                 .code()
                 .is_some_and(|code| ["21", "22", "23", "54"].contains(&&code.code()[..2])),
@@ -186,8 +189,10 @@ impl QueryError {
 
     /// Whether the transaction was rolled back only because of a concurrent one.
     pub(super) fn can_be_repeated(&self) -> bool {
-        let Self::Postgres(error) = self else {
-            return false;
+        let error = match self {
+            Self::Postgres(error) => error,
+            Self::Overtaken => return true,
+            Self::Unreadable | Self::Contended => return false,
         };
         let code = error.code();
         [
@@ -201,11 +206,14 @@ impl QueryError {
     /// Whether the connection can be used again.
     pub(super) fn leaves_connection(&self) -> bool {
         match self {
-            Self::Unreadable | Self::Contended => true,
+            Self::Unreadable | Self::Contended | Self::Overtaken => true,
             Self::Postgres(error) => error.code().is_some_and(|code| {
                 let code = code.code();
-                // After a failover, a connection can lead to a server that only reads.
-                !code.starts_with("57P") && !code.starts_with("08") && code != "25006"
+                // After a failover, a connection can lead to a server that only reads. A prepared statement can be
+                // lost in a pool, or outdated by a migration.
+                !code.starts_with("57P")
+                    && !code.starts_with("08")
+                    && !["25006", "25P03", "26000", "0A000"].contains(&code)
             }),
         }
     }
@@ -216,7 +224,7 @@ impl From<&QueryError> for StoreError {
         match error {
             QueryError::Postgres(error) => store_error(error),
             QueryError::Unreadable => StoreError::Damaged,
-            QueryError::Contended => StoreError::Locked,
+            QueryError::Contended | QueryError::Overtaken => StoreError::Locked,
         }
     }
 }

@@ -2,11 +2,13 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::time::Duration;
 
 use panpan_runtime::ports::StoreError;
 use tokio::sync::oneshot;
 
 use super::errors::QueryError;
+use super::lane::REQUEST_TIMEOUT;
 use super::session::Session;
 
 /// Work on a connection. It stays on the thread of the store, so it need not be `Send`.
@@ -16,6 +18,11 @@ pub(super) type Running<'a, T> = Pin<Box<dyn Future<Output = Result<T, QueryErro
 pub(super) trait Job: Send {
     /// Runs the work and keeps the result. May be called again after a rollback.
     fn run<'a>(&'a mut self, session: &'a Session) -> Running<'a, ()>;
+
+    /// How long it may take.
+    fn limit(&self) -> Duration {
+        REQUEST_TIMEOUT
+    }
 
     /// Sends the result, or the error.
     fn finish(self: Box<Self>, ran: Result<(), StoreError>);

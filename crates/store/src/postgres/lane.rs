@@ -2,10 +2,12 @@
 //!
 //! A lane connects when it has work, and again after its connection was lost. Everything has a time limit.
 
+use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use panpan_runtime::ports::{Scope, StoreError};
+use tokio::task::{JoinSet, LocalSet, spawn_local};
 use tokio::time::timeout;
 
 use super::errors::QueryError;
@@ -18,7 +20,7 @@ use super::{keys, lookup, recordings};
 use crate::notes::NotesBatch;
 
 /// How long one statement or transaction may take, and how long a request may wait for a lane.
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How often a transaction is run that was rolled back because of a concurrent one.
 const TRIES: usize = 4;
@@ -30,17 +32,17 @@ const CONNECT_PAUSE: Duration = Duration::from_millis(250);
 pub(super) struct Shared {
     pub(super) connector: Connector,
     pub(super) queue: Queue,
-    pub(super) gauge: Gauge,
+    pub(super) gauge: Arc<Gauge>,
     /// When a lane last failed to connect, and why.
     refused: Mutex<Option<(Instant, StoreError)>>,
 }
 
 impl Shared {
-    pub(super) fn new(connector: Connector) -> Self {
+    pub(super) fn new(connector: Connector, gauge: Arc<Gauge>) -> Self {
         Self {
             connector,
             queue: Queue::default(),
-            gauge: Gauge::default(),
+            gauge,
             refused: Mutex::default(),
         }
     }
@@ -80,8 +82,46 @@ impl Failed {
     }
 }
 
+/// Runs work of a store on a thread of its own runtime. When it ends, even by a panic, everything that waits fails.
+pub(super) fn run_on_thread(shared: &Shared, work: impl Future<Output = ()>) -> io::Result<()> {
+    let _guard = AbandonOnExit(shared);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    LocalSet::new().block_on(&runtime, work);
+    Ok(())
+}
+
+/// Fails everything that waits when the thread ends.
+struct AbandonOnExit<'a>(&'a Shared);
+
+impl Drop for AbandonOnExit<'_> {
+    fn drop(&mut self) {
+        self.0.queue.abandon();
+    }
+}
+
+/// Starts lanes, the first of them with this connection. One that panics is started again.
+pub(super) fn start(
+    shared: &Arc<Shared>,
+    lanes: usize,
+    mut session: Option<Session>,
+) -> JoinSet<()> {
+    let mut running = JoinSet::new();
+    for _ in 0..lanes {
+        let (shared, mut session) = (shared.clone(), session.take());
+        running.spawn_local(async move {
+            while spawn_local(serve(shared.clone(), session.take()))
+                .await
+                .is_err()
+            {}
+        });
+    }
+    running
+}
+
 /// Takes work from the queue until it is closed and empty.
-pub(super) async fn serve(shared: Arc<Shared>, session: Option<Session>) {
+async fn serve(shared: Arc<Shared>, session: Option<Session>) {
     let mut lane = Lane {
         shared: shared.clone(),
         session,
@@ -147,7 +187,9 @@ impl Lane {
         let mut tries = TRIES;
         let ran = loop {
             tries -= 1;
-            match self.try_once(async |session| job.run(session).await).await {
+            let limit = job.limit();
+            let run = async |session: &Session| job.run(session).await;
+            match self.try_once(run, limit).await {
                 Err((_, true)) if tries > 0 => {}
                 ended => break ended,
             }
@@ -220,7 +262,7 @@ impl Lane {
         let mut tries = TRIES;
         loop {
             tries -= 1;
-            match self.try_once(&work).await {
+            match self.try_once(&work, REQUEST_TIMEOUT).await {
                 Err((_, true)) if tries > 0 => {}
                 ended => return ended.map_err(|(failed, _)| failed),
             }
@@ -231,12 +273,13 @@ impl Lane {
     async fn try_once<T>(
         &mut self,
         work: impl AsyncFnOnce(&Session) -> Result<T, QueryError>,
+        limit: Duration,
     ) -> Result<T, (Failed, bool)> {
         let session = match self.connected().await {
             Ok(session) => session,
             Err(error) => return Err((Failed::of(error), false)),
         };
-        let worked = timeout(REQUEST_TIMEOUT, work(&session)).await;
+        let worked = timeout(limit, work(&session)).await;
         let error = match worked {
             Ok(Ok(done)) => {
                 self.shared.gauge.set_full(false);

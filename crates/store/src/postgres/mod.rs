@@ -3,6 +3,8 @@
 //! One thread runs all connections, called lanes. Requests for keys that wait at the same time are sent as
 //! one statement with arrays, so that many callers share one round trip and one commit. The SQL is in `keys`,
 //! `lookup`, `recordings`, `documents` and `schema`. Leases and expiry use the clock of the database.
+//!
+//! Tasks have lanes of their own, on another thread: see `tasks`.
 
 mod address;
 mod documents;
@@ -17,6 +19,7 @@ mod schema;
 mod session;
 mod space;
 mod store;
+mod tasks;
 mod text;
 mod tls;
 

@@ -15,7 +15,10 @@ pub const OLDEST_POSTGRES: i32 = 13;
 /// The migrations, in order; the version of the tables is the number of migrations applied.
 ///
 /// A released migration is never edited: a change of the schema is a new entry.
-const MIGRATIONS: &[&str] = &[include_str!("migrations/1_first.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("migrations/1_first.sql"),
+    include_str!("migrations/2_tasks.sql"),
+];
 
 /// Starts a migration; the lock is that of all stores in this database ("panpan" in ASCII).
 const BEGIN: &str = "

@@ -13,7 +13,7 @@ use panpan_runtime::ports::{
     Earlier, Kept, Lease, Outcomes, Reopened, Reopening, Scope, StoreError, StoreState, Swept,
 };
 use tokio::sync::oneshot;
-use tokio::task::{JoinSet, LocalSet, spawn_local};
+use tokio::task::spawn_local;
 use tokio::time::timeout;
 use uuid::Uuid;
 
@@ -23,7 +23,8 @@ use super::job::Request;
 use super::lane::{self, Shared};
 use super::lookup::KeyRow;
 use super::session::{ConnectError, Connector, Session};
-use super::space::{self, POSTGRES_RECORDINGS_LIMIT};
+use super::space::{self, Gauge, POSTGRES_RECORDINGS_LIMIT};
+use super::tasks::TaskThread;
 use super::tls::Tls;
 use super::{documents, keys, lookup, recordings, schema};
 use crate::fast_path::FastPath;
@@ -60,11 +61,13 @@ impl Default for PostgresOptions {
 
 /// A store in a PostgreSQL database.
 ///
-/// Any number of gateways may use the same database. It opens up to five connections. When the database cannot be
+/// Any number of gateways may use the same database. It opens up to five connections for calls, four for tasks, and one
+/// that learns of changed tasks. When the database cannot be
 /// reached or is full, methods fail; they work again when the condition is gone. Dropping the store writes all
 /// pending recordings and counts, and waits for it.
 pub struct PostgresStore {
     shared: Arc<Shared>,
+    pub(super) tasks: TaskThread,
     fast_path: FastPath,
     recordings_limit: u64,
     thread: Option<JoinHandle<()>>,
@@ -86,11 +89,13 @@ impl PostgresStore {
             address: shown.clone(),
             reason,
         })?;
-        let shared = Arc::new(Shared::new(Connector {
+        let connector = Connector {
             address: address.clone(),
             tls,
             clock: options.clock,
-        }));
+        };
+        let gauge = Arc::new(Gauge::default());
+        let shared = Arc::new(Shared::new(connector.clone(), gauge.clone()));
         let unreachable = |reason: String| PostgresOpenError::Unreachable {
             address: shown.clone(),
             reason,
@@ -103,8 +108,11 @@ impl PostgresStore {
             .map_err(|error| unreachable(error.to_string()))?;
         let result = result.recv();
         result.map_err(|_| unreachable("the thread of the store has ended".to_owned()))??;
+        let tasks = TaskThread::start(connector, gauge);
+        let tasks = tasks.map_err(|error| unreachable(error.to_string()))?;
         Ok(Self {
             shared,
+            tasks,
             fast_path: FastPath::default(),
             recordings_limit: options.recordings_limit,
             thread: Some(thread),
@@ -149,20 +157,7 @@ type Opened = mpsc::Sender<Result<(), PostgresOpenError>>;
 
 /// The thread of the store: opens the database, then runs the lanes until the queue is closed and empty.
 fn run(shared: &Arc<Shared>, lanes: usize, opened: &Opened) {
-    let _guard = AbandonOnExit(shared);
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build();
-    let runtime = match runtime {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            let (address, reason) = (shared.connector.address.to_string(), error.to_string());
-            let _ = opened.send(Err(PostgresOpenError::Unreachable { address, reason }));
-            return;
-        }
-    };
-    let local = LocalSet::new();
-    local.block_on(&runtime, async {
+    let ran = lane::run_on_thread(shared, async {
         match open(&shared.connector).await {
             Ok(session) => {
                 let _ = opened.send(Ok(()));
@@ -171,14 +166,9 @@ fn run(shared: &Arc<Shared>, lanes: usize, opened: &Opened) {
             Err(error) => _ = opened.send(Err(error)),
         }
     });
-}
-
-/// Fails everything that waits when the thread ends, even by a panic.
-struct AbandonOnExit<'a>(&'a Shared);
-
-impl Drop for AbandonOnExit<'_> {
-    fn drop(&mut self) {
-        self.0.queue.abandon();
+    if let Err(error) = ran {
+        let (address, reason) = (shared.connector.address.to_string(), error.to_string());
+        let _ = opened.send(Err(PostgresOpenError::Unreachable { address, reason }));
     }
 }
 
@@ -203,17 +193,7 @@ async fn open(connector: &Connector) -> Result<Session, PostgresOpenError> {
 
 /// Runs the lanes and the writer of notes. One that panics is started again.
 async fn serve(shared: &Arc<Shared>, lanes: usize, session: Session) {
-    let mut running = JoinSet::new();
-    let mut session = Some(session);
-    for _ in 0..lanes {
-        let (shared, mut session) = (shared.clone(), session.take());
-        running.spawn_local(async move {
-            while spawn_local(lane::serve(shared.clone(), session.take()))
-                .await
-                .is_err()
-            {}
-        });
-    }
+    let mut running = lane::start(shared, lanes, Some(session));
     let shared = shared.clone();
     running.spawn_local(async move {
         while spawn_local(lane::write_notes(shared.clone()))

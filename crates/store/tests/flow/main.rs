@@ -7,6 +7,7 @@
 
 mod cases;
 mod model;
+mod postgres_only;
 #[path = "../shared/mod.rs"]
 mod shared;
 mod support;
@@ -14,4 +15,5 @@ mod support;
 shared::on_every_store! {
     memory => crate::shared::memory_tasks,
     sqlite => crate::shared::sqlite_tasks,
+    postgres => crate::shared::postgres_tasks,
 }

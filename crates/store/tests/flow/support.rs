@@ -29,7 +29,7 @@ pub(crate) struct Fixture {
     pub(crate) world: Arc<Observed>,
     pub(crate) flows: Flows,
     ports: Ports,
-    _folder: Arc<Folder>,
+    pub(crate) folder: Arc<Folder>,
 }
 
 /// What the handlers did, and what they wait for.
@@ -49,7 +49,15 @@ impl Observed {
 
 impl Fixture {
     pub(crate) fn new(open: OpenTasks) -> Self {
-        let (clock, folder) = (ManualClock::new(), Arc::new(Folder::new()));
+        Self::with(open, ManualClock::new(), Arc::new(Folder::new()))
+    }
+
+    /// Another process with the same store and clock.
+    pub(crate) fn beside(&self, open: OpenTasks) -> Self {
+        Self::with(open, self.clock.clone(), self.folder.clone())
+    }
+
+    fn with(open: OpenTasks, clock: Arc<ManualClock>, folder: Arc<Folder>) -> Self {
         let store = open(&folder.path("store.db"), clock.clone());
         let TestPorts { ports, .. } = TestPorts::around(store.clone(), clock.clone());
         let flows = Flows::new(store.clone(), ports.ids.clone());
@@ -64,7 +72,7 @@ impl Fixture {
             world,
             flows,
             ports,
-            _folder: folder,
+            folder,
         }
     }
 

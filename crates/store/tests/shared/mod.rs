@@ -36,6 +36,11 @@ pub(crate) fn sqlite_tasks(path: &Path, clock: Arc<ManualClock>) -> Arc<dyn Task
     Arc::new(SqliteStore::open(path, clock).unwrap())
 }
 
+/// Opens a store of tasks in a PostgreSQL database.
+pub(crate) fn postgres_tasks(path: &Path, clock: Arc<ManualClock>) -> Arc<dyn TaskStore> {
+    Arc::new(open_postgres(path, clock))
+}
+
 /// Opens a store; stores that last belong to the path.
 pub(crate) type Open = fn(&Path, Arc<ManualClock>) -> Arc<dyn Store>;
 
@@ -51,11 +56,15 @@ pub(crate) fn sqlite(path: &Path, clock: Arc<ManualClock>) -> Arc<dyn Store> {
 
 /// Opens a store in a PostgreSQL database.
 pub(crate) fn postgres(path: &Path, clock: Arc<ManualClock>) -> Arc<dyn Store> {
+    Arc::new(open_postgres(path, clock))
+}
+
+fn open_postgres(path: &Path, clock: Arc<ManualClock>) -> PostgresStore {
     let options = PostgresOptions {
         clock: Some(clock),
         ..PostgresOptions::default()
     };
-    Arc::new(PostgresStore::open_with(&database(path), options).unwrap())
+    PostgresStore::open_with(&database(path), options).unwrap()
 }
 
 /// The address of the database that belongs to a path. It is created when it is first asked for.

@@ -1,6 +1,7 @@
 //! The rows of tasks in memory, within a transaction.
 
 use std::future::ready;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use panpan_flow::ports::{
@@ -203,13 +204,14 @@ impl Rows for MemoryRows<'_> {
         done(self.tasks.found(keys).filter_map(history).collect())
     }
 
-    fn set_history<'a>(
+    fn set_histories<'a>(
         &'a mut self,
-        key: Key,
-        history: Option<&'a str>,
+        histories: &'a [(Key, Option<Arc<str>>)],
     ) -> BoxFuture<'a, Result<(), StoreError>> {
-        if let Some(task) = self.tasks.tasks.get_mut(&key) {
-            task.history = history.map(Into::into);
+        for (key, history) in histories {
+            if let Some(task) = self.tasks.tasks.get_mut(key) {
+                task.history = history.clone();
+            }
         }
         done(())
     }
@@ -249,8 +251,15 @@ impl Rows for MemoryRows<'_> {
         done(turns)
     }
 
-    fn is_active(&mut self, flow: Key) -> BoxFuture<'_, Result<bool, StoreError>> {
-        done(self.tasks.active.get(&flow).is_some_and(|it| *it > 0))
+    fn at_rest<'a>(&'a mut self, flows: &'a [Key]) -> BoxFuture<'a, Result<Vec<Row>, StoreError>> {
+        let rests = |task: &&Task| {
+            self.tasks
+                .active
+                .get(&task.row.key)
+                .is_none_or(|it| *it == 0)
+        };
+        let roots = self.tasks.found(flows).filter(rests);
+        done(roots.map(|it| it.row.clone()).collect())
     }
 
     fn announce<'a>(

@@ -1,5 +1,7 @@
 //! SQL statements that change tasks.
 
+use std::sync::Arc;
+
 use panpan_flow::ports::{Announced, Edge, Ending, Key, NewRow, Redefined, Row, StoredOutcome};
 use panpan_flow::{Announcement, Queued, State};
 use rusqlite::{Connection, params};
@@ -210,21 +212,18 @@ pub(super) fn keep(connection: &Connection, outcomes: &[StoredOutcome]) -> Resul
     Ok(())
 }
 
-/// Replaces or deletes the history of a task.
-pub(super) fn set_history(
+/// Replaces or deletes the histories of tasks.
+pub(super) fn set_histories(
     connection: &Connection,
-    key: Key,
-    history: Option<&str>,
+    histories: &[(Key, Option<Arc<str>>)],
 ) -> Result<(), QueryError> {
-    match history {
-        Some(text) => {
-            let mut statement = connection.prepare_cached(SET_HISTORY)?;
-            statement.execute(params![key.0, text])?;
-        }
-        None => {
-            let delete = "DELETE FROM task_histories WHERE task = ?1";
-            connection.prepare_cached(delete)?.execute([key.0])?;
-        }
+    let mut set = connection.prepare_cached(SET_HISTORY)?;
+    let mut delete = connection.prepare_cached("DELETE FROM task_histories WHERE task = ?1")?;
+    for (key, history) in histories {
+        match history {
+            Some(text) => set.execute(params![key.0, text])?,
+            None => delete.execute([key.0])?,
+        };
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! The rows of tasks on one connection. Remembers the error of SQLite, which the port expresses only in part.
 
 use std::future::ready;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use panpan_flow::TaskId;
@@ -158,12 +159,11 @@ impl Rows for SqliteRows<'_> {
         self.run(|connection, _| select::histories(connection, keys))
     }
 
-    fn set_history<'a>(
+    fn set_histories<'a>(
         &'a mut self,
-        key: Key,
-        history: Option<&'a str>,
+        histories: &'a [(Key, Option<Arc<str>>)],
     ) -> BoxFuture<'a, Result<(), StoreError>> {
-        self.run(|connection, _| change::set_history(connection, key, history))
+        self.run(|connection, _| change::set_histories(connection, histories))
     }
 
     fn promote(&mut self, limit: usize) -> BoxFuture<'_, Result<(), StoreError>> {
@@ -182,8 +182,8 @@ impl Rows for SqliteRows<'_> {
         self.run(|connection, _| select::turns(connection))
     }
 
-    fn is_active(&mut self, flow: Key) -> BoxFuture<'_, Result<bool, StoreError>> {
-        self.run(|connection, _| select::is_active(connection, flow))
+    fn at_rest<'a>(&'a mut self, flows: &'a [Key]) -> BoxFuture<'a, Result<Vec<Row>, StoreError>> {
+        self.run(|connection, _| select::at_rest(connection, flows))
     }
 
     fn announce<'a>(

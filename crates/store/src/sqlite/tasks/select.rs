@@ -57,7 +57,10 @@ const NEXT_DUE: &str = "SELECT min(due_at) FROM tasks WHERE queued = 2";
 const TURN: &str = "
     SELECT turn FROM tasks WHERE queued = 1 AND priority = ?1 ORDER BY turn LIMIT 1";
 
-const IS_ACTIVE: &str = "SELECT EXISTS (SELECT 1 FROM tasks WHERE flow = ?1 AND queued > 0)";
+const AT_REST: &str = tasks!(
+    "AS root WHERE key = ?1
+     AND NOT EXISTS (SELECT 1 FROM tasks WHERE flow = root.key AND queued > 0)"
+);
 
 const RESTING: &str = "
     SELECT key FROM tasks AS root WHERE flow = key AND updated_at < ?1 AND NOT EXISTS (
@@ -224,10 +227,9 @@ pub(super) fn turns(connection: &Connection) -> Result<[i64; 4], QueryError> {
     Ok(turns)
 }
 
-/// Whether a task of the flow is queued.
-pub(super) fn is_active(connection: &Connection, flow: Key) -> Result<bool, QueryError> {
-    let mut statement = connection.prepare_cached(IS_ACTIVE)?;
-    Ok(statement.query_row([flow.0], |row| row.get(0))?)
+/// The roots of those of these flows none of whose tasks is queued.
+pub(super) fn at_rest(connection: &Connection, flows: &[Key]) -> Result<Vec<Row>, QueryError> {
+    of_each_key(connection, AT_REST, flows, row)
 }
 
 /// Flows that rest and have not changed since a time.

@@ -1,4 +1,4 @@
-//! How a server stops: on the first signal it drains, on the second it exits at once.
+//! How a server or a worker stops: on the first signal it drains, on the second it exits at once.
 
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -10,9 +10,11 @@ use crate::cli::exit_at_once;
 use crate::log::{info, warn};
 use crate::signals::Signals;
 
-/// The shutdown of a server.
+/// The shutdown of a server or a worker.
 #[derive(Clone, Debug)]
 pub(super) struct Shutdown {
+    /// What it waits for.
+    running: &'static str,
     /// Cancelled when the shutdown starts.
     pub(super) started: CancellationToken,
     /// When it started.
@@ -22,8 +24,9 @@ pub(super) struct Shutdown {
 }
 
 impl Shutdown {
-    pub(super) fn new(drain: Duration) -> Self {
+    pub(super) fn new(running: &'static str, drain: Duration) -> Self {
         Self {
+            running,
             started: CancellationToken::new(),
             started_at: Arc::default(),
             drain,
@@ -42,7 +45,10 @@ impl Shutdown {
     /// Starts the shutdown on the first signal, and exits on the second.
     pub(super) async fn on_signal(self, mut signals: Signals, backend: Arc<Backend>) {
         signals.next().await;
-        info("stopping: waiting for calls in flight; send the signal again to stop at once");
+        let running = self.running;
+        info(&format!(
+            "stopping: waiting for {running}; send the signal again to stop at once"
+        ));
         let _ = self.started_at.set(Instant::now());
         self.started.cancel();
         signals.next().await;

@@ -1,0 +1,260 @@
+//! SQL statements that read tasks.
+
+use jiff::Timestamp;
+use panpan_flow::TaskId;
+use panpan_flow::ports::{Filter, JournalPage, Key, Page, Row};
+use panpan_runtime::ports::StoreError;
+
+use super::super::session::Value;
+use super::super::text::column;
+use super::columns::{self, array, bytes, key, keys, limit, row, state, state_number, tasks};
+use super::transaction::Transaction;
+use crate::time::timestamp;
+
+const BY_ID: &str = tasks!("WHERE tasks.id = ANY($1) ORDER BY runs.key");
+
+const BY_KEY: &str = tasks!("WHERE runs.key = ANY($1) ORDER BY runs.key");
+
+const LIST: &str = tasks!("");
+
+const READY: &str = tasks!(
+    "WHERE runs.queued = 1 ORDER BY runs.priority, runs.turn, runs.key LIMIT $1 \
+     FOR UPDATE OF runs SKIP LOCKED"
+);
+
+const AT_REST: &str = tasks!(
+    "WHERE runs.key = ANY($1) AND NOT EXISTS (
+        SELECT FROM panpan.task_runs AS active WHERE active.flow = runs.key AND active.queued > 0)
+     ORDER BY runs.key"
+);
+
+const COUNT: &str = "
+    SELECT runs.state, count(*)
+    FROM panpan.task_runs AS runs JOIN panpan.tasks AS tasks ON tasks.key = runs.key";
+
+/// The definitions of tasks.
+pub(super) const DEFINITIONS: &str = "
+    SELECT task, text, authority FROM panpan.task_definitions WHERE task = ANY($1)";
+
+/// The edges from tasks to their dependencies.
+pub(super) const DEPENDENCIES: &str = "
+    SELECT task, depends_on, required FROM panpan.task_dependencies
+    WHERE task = ANY($1) ORDER BY task, position";
+
+/// The edges from dependents to tasks.
+pub(super) const DEPENDENTS: &str = "
+    SELECT task, depends_on, required FROM panpan.task_dependencies WHERE depends_on = ANY($1)";
+
+/// The outcomes of the current generations of tasks.
+pub(super) const OUTCOMES: &str = "
+    SELECT kept.task, kept.generation, kept.at, kept.attempts, kept.state, kept.error, kept.text
+    FROM panpan.task_runs AS runs JOIN panpan.task_outcomes AS kept
+        ON kept.task = runs.key AND kept.generation = runs.generation
+    WHERE runs.key = ANY($1)";
+
+/// The outcomes of all generations of tasks.
+pub(super) const GENERATIONS: &str = "
+    SELECT task, generation, at, attempts, state, error, text
+    FROM panpan.task_outcomes WHERE task = ANY($1) ORDER BY task, generation";
+
+/// The histories of tasks.
+pub(super) const HISTORIES: &str = "
+    SELECT task, text FROM panpan.task_histories WHERE task = ANY($1)";
+
+const NEXT_DUE: &str = "
+    SELECT due_at FROM panpan.task_runs WHERE queued = 2 ORDER BY due_at LIMIT 1";
+
+const TURNS: &str = "
+    SELECT (SELECT turn FROM panpan.task_runs WHERE queued = 1 AND priority = number
+            ORDER BY turn LIMIT 1)
+    FROM unnest('{0, 1, 2, 3}'::smallint[]) AS number ORDER BY number";
+
+const RESTING: &str = "
+    SELECT runs.key FROM panpan.task_runs AS runs
+    WHERE runs.flow = runs.key AND runs.updated_at < $1 AND NOT EXISTS (
+        SELECT FROM panpan.tasks AS tasks JOIN panpan.task_runs AS others ON others.key = tasks.key
+        WHERE tasks.flow = runs.key
+            AND (others.queued > 0 OR others.state = 1 OR others.updated_at >= $1))";
+
+const ANNOUNCEMENTS: &str = "
+    SELECT number, flow, task, at, what, state, progress FROM panpan.task_journal
+    WHERE flow = $1 AND number > $2 ORDER BY number LIMIT $3";
+
+/// The tasks with these ids.
+pub(super) async fn by_id(
+    transaction: &mut Transaction<'_>,
+    ids: &[TaskId],
+) -> Result<Vec<Row>, StoreError> {
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let sql = transaction.locking(BY_ID);
+    let ids = array(ids, |id| id.uuid());
+    transaction.select(&sql, vec![ids], row).await
+}
+
+/// The tasks with these keys.
+pub(super) async fn by_key(
+    transaction: &mut Transaction<'_>,
+    asked: &[Key],
+) -> Result<Vec<Row>, StoreError> {
+    let sql = transaction.locking(BY_KEY);
+    of_keys(transaction, &sql, asked, row).await
+}
+
+/// The roots of those of these flows that rest. The rows of the flows are locked, those of the tasks need not be: only
+/// a transaction that has locked the row of a flow ends the last task that is queued.
+pub(super) async fn at_rest(
+    transaction: &mut Transaction<'_>,
+    flows: &[Key],
+) -> Result<Vec<Row>, StoreError> {
+    of_keys(transaction, AT_REST, flows, row).await
+}
+
+/// What a query finds for these keys.
+pub(super) async fn of_keys<T>(
+    transaction: &mut Transaction<'_>,
+    sql: &str,
+    asked: &[Key],
+    read: impl Fn(&tokio_postgres::Row) -> Result<T, super::super::errors::QueryError> + Send,
+) -> Result<Vec<T>, StoreError> {
+    match asked.is_empty() {
+        true => Ok(Vec::new()),
+        false => transaction.select(sql, vec![keys(asked)], read).await,
+    }
+}
+
+/// Tasks that meet a condition.
+pub(super) async fn list(
+    transaction: &mut Transaction<'_>,
+    filter: &Filter,
+    page: Page,
+) -> Result<Vec<Row>, StoreError> {
+    let (condition, mut values) = condition(filter);
+    let number = |it: u64| -> Value { Box::new(i64::try_from(it).unwrap_or(i64::MAX)) };
+    values.extend([number(page.limit), number(page.offset)]);
+    let count = values.len();
+    let sql = format!(
+        "{LIST} {condition} ORDER BY runs.key LIMIT ${} OFFSET ${count}",
+        count - 1
+    );
+    let sql = transaction.locking(&sql);
+    transaction.select(&sql, values, row).await
+}
+
+/// How many tasks meet a condition, by state.
+pub(super) async fn count(
+    transaction: &mut Transaction<'_>,
+    filter: &Filter,
+) -> Result<[u64; 5], StoreError> {
+    let (condition, values) = condition(filter);
+    let sql = format!("{COUNT} {condition} GROUP BY runs.state");
+    let pair = |row: &_| Ok((state(column(row, 0)?)?, column::<i64>(row, 1)?));
+    let mut counts = [0; 5];
+    for (state, count) in transaction.select(&sql, values, pair).await? {
+        counts[usize::try_from(state_number(state)).unwrap_or_default()] = count.cast_unsigned();
+    }
+    Ok(counts)
+}
+
+fn condition(filter: &Filter) -> (String, Vec<Value>) {
+    let Filter {
+        owner,
+        state,
+        user_id,
+        flow,
+        parent,
+        roots,
+    } = filter;
+    let (mut parts, mut values): (Vec<String>, Vec<Value>) = (Vec::new(), Vec::new());
+    let mut part = |column: &str, value: Value| {
+        values.push(value);
+        parts.push(format!("{column} = ${}", values.len()));
+    };
+    if let Some(Some(owner)) = owner {
+        part("tasks.owner", Box::new(bytes(owner)));
+    }
+    if let Some(state) = state {
+        part("runs.state", Box::new(state_number(*state)));
+    }
+    if let Some(user_id) = user_id {
+        part("tasks.user_id", Box::new(bytes(user_id)));
+    }
+    if let Some(flow) = flow {
+        part("tasks.flow", Box::new(flow.0));
+    }
+    if let Some(parent) = parent {
+        part("tasks.parent", Box::new(parent.0));
+    }
+    if *owner == Some(None) {
+        parts.push("tasks.owner IS NULL".to_owned());
+    }
+    if *roots {
+        parts.push("tasks.flow = tasks.key".to_owned());
+    }
+    match parts.is_empty() {
+        true => (String::new(), values),
+        false => (format!("WHERE {}", parts.join(" AND ")), values),
+    }
+}
+
+/// The first ready tasks that no other transaction has locked.
+pub(super) async fn ready(
+    transaction: &mut Transaction<'_>,
+    at_most: usize,
+) -> Result<Vec<Row>, StoreError> {
+    transaction.select(READY, vec![limit(at_most)], row).await
+}
+
+/// When the next waiting task can be claimed.
+pub(super) async fn next_due(
+    transaction: &mut Transaction<'_>,
+) -> Result<Option<Timestamp>, StoreError> {
+    let due = transaction.select(NEXT_DUE, Vec::new(), |row| column(row, 0));
+    Ok(due.await?.first().copied().map(timestamp))
+}
+
+/// The smallest turn of ready tasks, by priority.
+pub(super) async fn turns(transaction: &mut Transaction<'_>) -> Result<[i64; 4], StoreError> {
+    let found = transaction.select(TURNS, Vec::new(), |row| column::<Option<i64>>(row, 0));
+    let mut turns = [0; 4];
+    for (turn, found) in turns.iter_mut().zip(found.await?) {
+        *turn = found.unwrap_or_default();
+    }
+    Ok(turns)
+}
+
+/// Flows that rest and have not changed since a time. Their roots are locked first, and a command locks the root of a
+/// flow before it lets a task run, so the flows that still rest then rest until the transaction ends.
+pub(super) async fn resting(
+    transaction: &mut Transaction<'_>,
+    since: Timestamp,
+    at_most: usize,
+) -> Result<Vec<Key>, StoreError> {
+    let since = || -> Value { Box::new(since.as_millisecond()) };
+    let sql = format!(
+        "{RESTING} ORDER BY runs.updated_at, runs.key LIMIT $2 FOR UPDATE OF runs SKIP LOCKED"
+    );
+    let locked = transaction.select(&sql, vec![since(), limit(at_most)], |row| key(row, 0));
+    let locked = locked.await?;
+    if locked.is_empty() {
+        return Ok(locked);
+    }
+    let sql = format!("{RESTING} AND runs.key = ANY($2) ORDER BY runs.updated_at, runs.key");
+    let resting = transaction.select(&sql, vec![since(), keys(&locked)], |row| key(row, 0));
+    resting.await
+}
+
+/// Entries of a journal.
+pub(super) async fn announcements(
+    transaction: &mut Transaction<'_>,
+    flow: Key,
+    after: u64,
+    at_most: usize,
+) -> Result<JournalPage, StoreError> {
+    let after = i64::try_from(after).unwrap_or(i64::MAX);
+    let values: Vec<Value> = vec![Box::new(flow.0), Box::new(after), limit(at_most)];
+    transaction
+        .select(ANNOUNCEMENTS, values, columns::entry)
+        .await
+}

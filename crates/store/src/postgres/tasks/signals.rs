@@ -1,0 +1,177 @@
+//! Tells processes of each other's changes with LISTEN and NOTIFY, over a connection of its own.
+//!
+//! A hint: nothing depends on it, because workers and streams also look by themselves from time to time. So a
+//! notification is sent after the transaction, and one stands for all changes since the last.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tokio::sync::{Notify, watch};
+use tokio::time::{sleep, timeout};
+use tokio_postgres::AsyncMessage;
+use uuid::Uuid;
+
+use super::super::errors::QueryError;
+use super::super::lane::REQUEST_TIMEOUT;
+use super::super::session::{Connector, Session};
+
+/// The channel of notifications.
+const CHANNEL: &str = "panpan_tasks";
+
+/// How long to wait before connecting again.
+const RECONNECT_PAUSE: Duration = Duration::from_secs(1);
+
+/// The shortest time between two notifications.
+const NOTIFY_PAUSE: Duration = Duration::from_millis(10);
+
+/// What changed in this process and in others.
+#[derive(Debug)]
+pub(super) struct Signals {
+    /// Rises with every change.
+    changed: watch::Sender<u64>,
+    /// Names this store in notifications, so that it does not wake up by its own.
+    name: String,
+    /// Whether other processes have not been told of the last change yet.
+    is_untold: AtomicBool,
+    /// Whether somebody waits for changes.
+    is_watched: AtomicBool,
+    is_closed: AtomicBool,
+    /// Wakes the exchange when one of these was set.
+    work: Notify,
+}
+
+impl Signals {
+    pub(super) fn new() -> Self {
+        Self {
+            changed: watch::Sender::new(0),
+            name: Uuid::new_v4().to_string(),
+            is_untold: AtomicBool::new(false),
+            is_watched: AtomicBool::new(false),
+            is_closed: AtomicBool::new(false),
+            work: Notify::new(),
+        }
+    }
+
+    /// Changes with the tasks.
+    pub(super) fn watch(&self) -> watch::Receiver<u64> {
+        self.set(&self.is_watched);
+        self.changed.subscribe()
+    }
+
+    /// This process has changed tasks.
+    pub(super) fn change(&self) {
+        self.bump();
+        self.set(&self.is_untold);
+    }
+
+    /// The exchange ends, after it has told other processes of the last change.
+    pub(super) fn close(&self) {
+        self.set(&self.is_closed);
+    }
+
+    fn set(&self, flag: &AtomicBool) {
+        flag.store(true, Ordering::SeqCst);
+        self.work.notify_one();
+    }
+
+    fn bump(&self) {
+        self.changed.send_modify(|it| *it = it.wrapping_add(1));
+    }
+
+    fn is_untold(&self) -> bool {
+        self.is_untold.load(Ordering::SeqCst)
+    }
+
+    fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::SeqCst)
+    }
+
+    fn is_needed(&self) -> bool {
+        self.is_untold() || self.is_watched.load(Ordering::SeqCst)
+    }
+
+    fn hear(&self, message: &AsyncMessage) {
+        if let AsyncMessage::Notification(told) = message
+            && told.channel() == CHANNEL
+            && told.payload() != self.name
+        {
+            self.bump();
+        }
+    }
+}
+
+/// Sends and receives notifications until the signals are closed. Connects when it is needed, and again after the
+/// connection was lost.
+pub(super) async fn exchange(connector: Connector, signals: Arc<Signals>) {
+    loop {
+        while !signals.is_needed() {
+            if signals.is_closed() {
+                return;
+            }
+            signals.work.notified().await;
+        }
+        if signals.is_closed() && !signals.is_untold() {
+            return;
+        }
+        let ended = Arc::new(Notify::new());
+        let (heard, has_ended) = (signals.clone(), ended.clone());
+        let hear = move |message: Option<AsyncMessage>| match message {
+            Some(message) => heard.hear(&message),
+            None => has_ended.notify_one(),
+        };
+        if let Ok(session) = connector.connect_and_hear(hear).await {
+            // A lost connection is made again, and a failed notification repeated.
+            let _ = converse(&session, &signals, &ended).await;
+        }
+        if signals.is_closed() {
+            return;
+        }
+        sleep(RECONNECT_PAUSE).await;
+    }
+}
+
+/// Uses a connection until it is lost or the signals are closed.
+async fn converse(
+    session: &Session,
+    signals: &Signals,
+    ended: &Notify,
+) -> Result<(), ConverseError> {
+    run(session, &format!("LISTEN {CHANNEL}")).await?;
+    // Changes before this were not heard.
+    signals.bump();
+    let notify = format!("NOTIFY {CHANNEL}, '{}'", signals.name);
+    loop {
+        if signals.is_untold.swap(false, Ordering::SeqCst) {
+            if let Err(error) = run(session, &notify).await {
+                signals.is_untold.store(true, Ordering::SeqCst);
+                return Err(error);
+            }
+            if !signals.is_closed() {
+                sleep(NOTIFY_PAUSE).await;
+            }
+            continue;
+        }
+        if signals.is_closed() {
+            return Ok(());
+        }
+        tokio::select! {
+            () = signals.work.notified() => {}
+            () = ended.notified() => return Err(ConverseError),
+        }
+    }
+}
+
+/// The connection is lost.
+struct ConverseError;
+
+impl From<QueryError> for ConverseError {
+    fn from(_: QueryError) -> Self {
+        Self
+    }
+}
+
+async fn run(session: &Session, sql: &str) -> Result<(), ConverseError> {
+    let ran = timeout(REQUEST_TIMEOUT, session.run(sql)).await;
+    Ok(ran.map_err(|_| ConverseError)??)
+}

@@ -1,0 +1,308 @@
+//! What only a store has that many processes share: locks, the order of journals, notifications, and a database that
+//! goes away.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
+
+use futures_util::future::{join, join_all};
+use panpan_flow::TaskId;
+use panpan_flow::ports::{Ending, JournalPage, Key, Row, Rows, Work};
+use panpan_flow::testing::{End, HandWorker, Held};
+use panpan_runtime::BoxFuture;
+use panpan_runtime::ports::StoreError;
+use panpan_testkit::PostgresServer;
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+
+use crate::shared::{ManualClock, TaskStore, postgres_tasks};
+use crate::support::{Fixture, LEASE_MS, below, calling, id, task};
+
+/// How many transactions wait for a lock in the database of a fixture.
+fn waiting_for_locks(fixture: &Fixture) -> usize {
+    let address = std::fs::read_to_string(fixture.folder.path("store.db")).unwrap();
+    let database = address.rsplit('/').next().unwrap();
+    let sql = format!(
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = '{database}' AND wait_event_type = 'Lock'"
+    );
+    let count = PostgresServer::shared().sql("postgres", &sql);
+    count.parse().unwrap()
+}
+
+/// Holds locks until it is told to go on.
+struct Gate {
+    what: Locked,
+    has_locked: Arc<Notify>,
+    go: Arc<Notify>,
+}
+
+enum Locked {
+    Task(String),
+    Flow(Key),
+}
+
+impl Work for Gate {
+    fn run<'a>(&'a mut self, rows: &'a mut dyn Rows) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async move {
+            match &self.what {
+                Locked::Task(id) => drop(rows.find(&[id.parse().unwrap()]).await?),
+                Locked::Flow(flow) => drop(rows.at_rest(&[*flow]).await?),
+            }
+            self.has_locked.notify_one();
+            self.go.notified().await;
+            Ok(())
+        })
+    }
+}
+
+/// Runs two calls that both wait for the same lock before either of them can go on.
+async fn race<A, B>(
+    fixture: &Fixture,
+    what: Locked,
+    first: impl Future<Output = A>,
+    second: impl Future<Output = B>,
+) -> (A, B) {
+    let (has_locked, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (store, gate) = (
+        fixture.store.clone(),
+        Gate {
+            what,
+            has_locked: has_locked.clone(),
+            go: go.clone(),
+        },
+    );
+    let gate = tokio::spawn(async move { store.write(Box::new(gate)).await });
+    has_locked.notified().await;
+    let open = async {
+        while waiting_for_locks(fixture) < 2 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        go.notify_one();
+        gate.await.unwrap().unwrap();
+    };
+    let (raced, ()) = join(join(first, second), open).await;
+    raced
+}
+
+async fn read(fixture: &Fixture, task: &str) -> Row {
+    struct Find(TaskId, Arc<Mutex<Option<Row>>>);
+    impl Work for Find {
+        fn run<'a>(&'a mut self, rows: &'a mut dyn Rows) -> BoxFuture<'a, Result<(), StoreError>> {
+            Box::pin(async move {
+                *self.1.lock().unwrap() = rows.find(&[self.0]).await?.pop();
+                Ok(())
+            })
+        }
+    }
+    let found = Arc::new(Mutex::new(None));
+    let work = Find(task.parse().unwrap(), found.clone());
+    fixture.store.read(Box::new(work)).await.unwrap();
+    found.lock().unwrap().take().unwrap()
+}
+
+async fn journal(store: &dyn TaskStore, flow: Key, after: u64) -> JournalPage {
+    struct Read(Key, u64, Arc<Mutex<JournalPage>>);
+    impl Work for Read {
+        fn run<'a>(&'a mut self, rows: &'a mut dyn Rows) -> BoxFuture<'a, Result<(), StoreError>> {
+            Box::pin(async move {
+                *self.2.lock().unwrap() = rows.announcements(self.0, self.1, 10_000).await?;
+                Ok(())
+            })
+        }
+    }
+    let page = Arc::new(Mutex::new(JournalPage::new()));
+    let work = Read(flow, after, page.clone());
+    store.read(Box::new(work)).await.unwrap();
+    std::mem::take(&mut *page.lock().unwrap())
+}
+
+fn completed(held: &Held) -> (Held, End) {
+    let result = "{}".into();
+    (*held, End::With(Ending::Completed { result }))
+}
+
+#[tokio::test]
+async fn two_workers_that_end_two_dependencies_at_once_release_the_dependent() {
+    let fixture = Fixture::new(postgres_tasks);
+    let other = fixture.beside(postgres_tasks);
+    let mut last = task(1, "last");
+    last["dependencies"] = json!([{"id": id(2)}, {"id": id(3)}]);
+    let (first, second) = (below(task(2, "a"), &[]), below(task(3, "b"), &[]));
+    fixture.execute(json!([last, first, second])).await;
+    let workers = [&fixture, &other].map(|it| HandWorker::new(it.store.clone()));
+    let a = workers[0].claim(1, LEASE_MS).await.unwrap();
+    let b = workers[1].claim(1, LEASE_MS).await.unwrap();
+    assert_eq!(read(&fixture, &id(1)).await.run.waiting, 2);
+    let (ended, other_ended) = race(
+        &fixture,
+        Locked::Task(id(1)),
+        workers[0].finish(a.iter().map(completed).collect()),
+        workers[1].finish(b.iter().map(completed).collect()),
+    )
+    .await;
+    ended.unwrap();
+    other_ended.unwrap();
+    assert_eq!(read(&fixture, &id(1)).await.run.waiting, 0);
+    let claims = join_all(workers.iter().map(|it| it.claim(5, LEASE_MS))).await;
+    let claimed: Vec<String> = claims
+        .into_iter()
+        .flat_map(|it| it.unwrap())
+        .map(|it| it.id.to_string())
+        .collect();
+    assert_eq!(claimed, [id(1)]);
+}
+
+#[tokio::test]
+async fn the_journal_ends_when_the_last_two_tasks_end_at_once() {
+    let fixture = Fixture::new(postgres_tasks);
+    let other = fixture.beside(postgres_tasks);
+    let root = fixture
+        .execute(json!([task(1, "a"), below(task(2, "b"), &[])]))
+        .await;
+    let flow = read(&fixture, &root).await.flow;
+    let (cancelled, other_cancelled) = race(
+        &fixture,
+        Locked::Flow(flow),
+        fixture.call("tasks/cancel", json!({"task_id": id(1)})),
+        other.call("tasks/cancel", json!({"task_id": id(2)})),
+    )
+    .await;
+    cancelled.unwrap();
+    other_cancelled.unwrap();
+    let journal = journal(&*fixture.store, flow, 0).await;
+    let rests: Vec<bool> = journal.iter().map(|(_, it)| it.task.is_none()).collect();
+    assert_eq!(rests, [false, false, true]);
+}
+
+/// A reader that always continues after the last number it has seen misses nothing, however many processes write.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn numbers_of_a_journal_become_visible_in_their_order() {
+    let fixture = Fixture::new(postgres_tasks);
+    let mut tasks = vec![task(1, "root")];
+    tasks.extend((2..=90).map(|number| below(task(number, "one"), &[])));
+    let root = fixture.execute(Value::Array(tasks)).await;
+    let flow = read(&fixture, &root).await.flow;
+    let workers = (0..3).map(|_| {
+        let store = fixture.beside(postgres_tasks).store;
+        tokio::spawn(async move {
+            let worker = HandWorker::new(store);
+            loop {
+                let held = worker.claim(2, LEASE_MS).await.unwrap();
+                if held.is_empty() {
+                    return;
+                }
+                let ended = held.iter().map(completed).collect();
+                worker.finish(ended).await.unwrap();
+            }
+        })
+    });
+    let workers: Vec<_> = workers.collect();
+    let (mut seen, mut after) = (Vec::new(), 0);
+    loop {
+        let is_over = workers.iter().all(|it| it.is_finished());
+        for (number, _) in journal(&*fixture.store, flow, after).await {
+            after = number;
+            seen.push(number);
+        }
+        if is_over {
+            break;
+        }
+    }
+    for worker in workers {
+        worker.await.unwrap();
+    }
+    let all: Vec<u64> = (1..=180).collect();
+    assert_eq!(seen, all);
+}
+
+/// Time stands still, so that nothing but the notification can wake the worker.
+#[tokio::test]
+async fn a_notification_wakes_the_worker_of_another_process() {
+    let fixture = Fixture::new(postgres_tasks);
+    let other = fixture.beside(postgres_tasks);
+    let mut changes = other.store.changes();
+    // The first change is that it listens.
+    changes.changed().await.unwrap();
+    let _worker = other.worker();
+    let root = fixture.execute(json!([task(1, "one")])).await;
+    other.wait_for_runs(1).await;
+    fixture.wait_for(&root, "completed").await;
+}
+
+#[tokio::test]
+async fn a_store_is_not_woken_by_its_own_changes() {
+    let fixture = Fixture::new(postgres_tasks);
+    let other = fixture.beside(postgres_tasks);
+    let (mut own, mut others) = (fixture.store.changes(), other.store.changes());
+    own.changed().await.unwrap();
+    others.changed().await.unwrap();
+    let before = *own.borrow_and_update();
+    let created = json!({"tasks": [task(1, "one")]});
+    fixture.ok("tasks/create", created).await;
+    others.changed().await.unwrap();
+    // By now the notification has reached the listeners. The other one answers, so that the first one hears twice.
+    let deleted = json!({"task_id": id(1)});
+    other.ok("tasks/delete", deleted).await;
+    own.wait_for(|it| *it >= before + 2).await.unwrap();
+    assert_eq!(*own.borrow(), before + 2);
+}
+
+fn private_server() -> &'static PostgresServer {
+    static SERVER: OnceLock<PostgresServer> = OnceLock::new();
+    SERVER.get_or_init(|| PostgresServer::start(&[]))
+}
+
+fn on_private_server(path: &Path, clock: Arc<ManualClock>) -> Arc<dyn TaskStore> {
+    if !path.exists() {
+        std::fs::write(path, private_server().new_database()).unwrap();
+    }
+    postgres_tasks(path, clock)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tasks_go_on_when_the_database_is_back() {
+    let fixture = Fixture::new(on_private_server);
+    let _worker = fixture.worker();
+    let mut last = task(1, "last");
+    last["dependencies"] = json!([{"id": id(2)}]);
+    let held = below(calling(2, "held", "test/hold"), &[]);
+    let root = fixture.execute(json!([last, held])).await;
+    fixture.wait_for_runs(1).await;
+    private_server().stop();
+    assert_eq!(
+        fixture.code("tasks/get", json!({"task_id": root})).await,
+        "ERR_STORE_UNAVAILABLE"
+    );
+    fixture.world.go.notify_one();
+    private_server().start_again();
+    // The worker tries again by its clock.
+    while fixture
+        .call("tasks/get", json!({"task_id": root}))
+        .await
+        .is_err()
+        || fixture.status(&root).await != "completed"
+    {
+        fixture.clock.advance(100);
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert_eq!(fixture.task(&id(2)).await["generation"], 1);
+    assert_eq!(fixture.world.runs(), ["held", "last"]);
+}
+
+/// Two callers create a task with the same id at the same moment: one is told that it exists.
+#[tokio::test]
+async fn an_id_is_used_once_by_concurrent_callers() {
+    let fixture = Fixture::new(postgres_tasks);
+    let other = fixture.beside(postgres_tasks);
+    for number in 1..=10 {
+        let create = json!({"tasks": [task(number, "one")]});
+        let (a, b) = join(
+            fixture.call("tasks/create", create.clone()),
+            other.call("tasks/create", create),
+        )
+        .await;
+        let refused: Vec<_> = [a, b].into_iter().filter_map(Result::err).collect();
+        assert_eq!(refused.len(), 1);
+        assert_ne!(refused[0].code().as_str(), "ERR_STORE_UNAVAILABLE");
+    }
+}
