@@ -9,7 +9,7 @@ use std::time::Duration;
 use panpan_contract::operation::{OperationSpec, OperationType};
 use panpan_failure::Failure;
 use panpan_flow::ports::{Rows, Tasks, Work};
-use panpan_flow::{Flows, TaskId, Worker, WorkerSettings, operations};
+use panpan_flow::{Flows, Worker, WorkerSettings, operations};
 use panpan_runtime::ports::{Outcomes, StoreError};
 use panpan_runtime::system::SystemClock;
 use panpan_runtime::{
@@ -81,16 +81,21 @@ impl TestBed {
         }
     }
 
-    /// Creates tasks and lets them run; returns the root.
-    pub(crate) fn execute(&self, request: Value) -> TaskId {
+    /// Creates tasks and lets them run.
+    pub(crate) fn execute(&self, request: Value) {
         self.runtime
-            .block_on(call(&self.dispatcher, "tasks/execute", request))
+            .block_on(call(&self.dispatcher, "tasks/execute", request));
     }
 
     /// Creates tasks.
-    pub(crate) fn create(&self, request: Value) -> TaskId {
+    pub(crate) fn create(&self, request: Value) {
         self.runtime
-            .block_on(call(&self.dispatcher, "tasks/create", request))
+            .block_on(call(&self.dispatcher, "tasks/create", request));
+    }
+
+    /// Waits until no task can run.
+    pub(crate) fn wait_rest(&self) {
+        self.runtime.block_on(rest(&*self.tasks));
     }
 }
 
@@ -123,24 +128,29 @@ impl Running {
 
     /// Creates a flow and waits until it rests.
     pub(crate) fn run(&self, request: Value) {
-        self.runtime
-            .block_on(run(&self.dispatcher, &*self.tasks, request));
+        self.runtime.block_on(async {
+            call(&self.dispatcher, "tasks/execute", request).await;
+            rest(&*self.tasks).await;
+        });
     }
 
-    /// Runs flows at once, one after another in each of these lists.
+    /// Creates flows at once, one after another in each of these lists, and waits until all rest.
     pub(crate) fn run_at_once(&self, lists: Vec<Vec<Value>>) {
         let callers = lists.into_iter().map(|requests| {
-            let (dispatcher, tasks) = (self.dispatcher.clone(), self.tasks.clone());
+            let dispatcher = self.dispatcher.clone();
             self.runtime.spawn(async move {
                 for request in requests {
-                    run(&dispatcher, &*tasks, request).await;
+                    call(&dispatcher, "tasks/execute", request).await;
                 }
             })
         });
         let callers: Vec<JoinHandle<()>> = callers.collect();
-        for caller in callers {
-            self.runtime.block_on(caller).expect("every flow rests");
-        }
+        self.runtime.block_on(async {
+            for caller in callers {
+                caller.await.expect("every flow is created");
+            }
+            rest(&*self.tasks).await;
+        });
     }
 
     /// The cost of a task of a flow.
@@ -161,48 +171,36 @@ impl Drop for Running {
     }
 }
 
-async fn run(dispatcher: &Dispatcher, tasks: &dyn Tasks, request: Value) {
-    let root = call(dispatcher, "tasks/execute", request).await;
-    rest(tasks, root).await;
-}
-
-async fn call(dispatcher: &Dispatcher, operation: &str, input: Value) -> TaskId {
+async fn call(dispatcher: &Dispatcher, operation: &str, input: Value) {
     let answer = dispatcher.dispatch(CallRequest::from_wire(operation, input));
-    let answer = answer.await.into_value().expect("the tasks are valid");
-    let root = answer.get("root_task_id").or_else(|| answer.get("id"));
-    let root = root.and_then(Value::as_str).expect("a flow has a root");
-    root.parse().expect("a task has an id")
+    answer.await.into_value().expect("the tasks are valid");
 }
 
-/// Waits until no task of a flow can run.
-pub(crate) fn wait_rest(bed: &TestBed, root: TaskId) {
-    bed.runtime.block_on(rest(&*bed.tasks, root));
-}
-
-async fn rest(tasks: &dyn Tasks, root: TaskId) {
+/// Waits until no task of the store can run.
+async fn rest(tasks: &dyn Tasks) {
     let mut changes = tasks.changes();
     loop {
         changes.borrow_and_update();
-        let active = Arc::new(AtomicBool::new(true));
-        let work = IsActive(root, active.clone());
-        tasks.read(Box::new(work)).await.expect("the file is there");
-        if !active.load(Ordering::Relaxed) {
+        let rests = Arc::new(AtomicBool::new(false));
+        let work = Box::new(Rests(rests.clone()));
+        tasks.read(work).await.expect("the store can be read");
+        if rests.load(Ordering::Relaxed) {
             return;
         }
         let _ = tokio::time::timeout(POLL, changes.changed()).await;
     }
 }
 
-/// Whether a task of a flow can run.
-struct IsActive(TaskId, Arc<AtomicBool>);
+/// Whether no task can run.
+struct Rests(Arc<AtomicBool>);
 
-impl Work for IsActive {
+impl Work for Rests {
     fn run<'a>(&'a mut self, rows: &'a mut dyn Rows) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
-            for root in rows.find(&[self.0]).await? {
-                let is_active = rows.is_active(root.key).await?;
-                self.1.store(is_active, Ordering::Relaxed);
-            }
+            // Turns of ready tasks are above 0.
+            let none_ready = rows.turns().await? == [0; 4];
+            let rests = none_ready && rows.next_due().await?.is_none();
+            self.0.store(rests, Ordering::Relaxed);
             Ok(())
         })
     }

@@ -2,7 +2,7 @@
 //!
 //! Tasks are created through the dispatcher and run by a worker, durable in a SQLite file on the disk with the build
 //! directory. `goal.rs` does the measuring, `flows` runs flows, `graphs` writes them, `raw` does the same work with bare
-//! statements, and `peer` measures apflow. Names among the arguments select goals by a part of their name.
+//! statements, `postgres` compares tasks there with bare statements, and `peer` measures apflow. Names among the arguments select goals by a part of their name.
 
 #![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
@@ -12,11 +12,12 @@ mod goal;
 mod graphs;
 mod memory;
 mod peer;
+mod postgres;
 mod raw;
 
 use std::process::ExitCode;
 
-use flows::{Running, TestBed, wait_rest};
+use flows::{Running, TestBed};
 use goal::{Goal, Watch};
 use graphs::Graph;
 use panpan_flow::WorkerSettings;
@@ -42,7 +43,11 @@ const WAITING_AT_ONCE: usize = 32;
 
 fn main() -> ExitCode {
     goal::run_each(|| {
-        let mut goals = vec![peer::against_apflow(), cycle()];
+        let mut goals = vec![
+            peer::against_apflow(),
+            cycle(),
+            postgres::against_statements(),
+        ];
         goals.extend(Graph::ALL.map(scaling));
         goals.extend([
             two_workers(),
@@ -93,7 +98,7 @@ fn scaling(graph: Graph) -> Goal {
 fn two_workers() -> Goal {
     let cost = |workers: usize| {
         let bed = TestBed::new("workers");
-        let root = bed.execute(Graph::Waiting.request(WAITING_TASKS));
+        bed.execute(Graph::Waiting.request(WAITING_TASKS));
         let settings = WorkerSettings {
             concurrency: WAITING_AT_ONCE,
             ..WorkerSettings::default()
@@ -106,7 +111,7 @@ fn two_workers() -> Goal {
             .iter()
             .map(|it| Running::start(it, settings))
             .collect();
-        wait_rest(&bed, root);
+        bed.wait_rest();
         let cost = watch.stop(WAITING_TASKS);
         drop((first, others));
         cost

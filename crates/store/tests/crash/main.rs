@@ -65,6 +65,7 @@ const TESTS: &[(&str, fn())] = by_name![
     an_early_acknowledgement_is_detected,
     a_second_run_is_detected,
     flow::every_task_ends_by_the_rules_although_its_worker_is_killed,
+    flow::every_task_ends_by_the_rules_although_workers_on_postgres_are_killed,
     flow::a_wake_up_in_a_second_transaction_is_detected,
     flow::a_task_that_takes_effect_twice_is_detected,
     trace::a_trace_with_split_calls_is_parsed,

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use super::plan::FlowPlan;
 use super::read;
 use super::wakes_later::WakesLater;
-use crate::child::{LEASE_MS, file, parent_gone, runtime};
+use crate::child::{LEASE_MS, database, file, parent_gone, runtime};
 use crate::message::Message;
 use crate::operations::Operations;
 use crate::options::{ChildOptions, Defect, FlowShare};
@@ -105,6 +105,14 @@ impl Caller {
 
 /// The ports of the store that the options name.
 pub(super) fn stores(options: &ChildOptions) -> (Arc<dyn Outcomes>, Arc<dyn Tasks>) {
-    let store = file(options);
-    (store.clone(), store)
+    match &options.database {
+        Some(address) => {
+            let store = database(address);
+            (store.clone(), store)
+        }
+        None => {
+            let store = file(options);
+            (store.clone(), store)
+        }
+    }
 }

@@ -14,6 +14,7 @@ mod read;
 mod rules;
 mod wakes_later;
 
+use crate::new_database;
 use crate::options::Defect;
 use parent::FlowCampaign;
 
@@ -27,8 +28,16 @@ const KILLS: u64 = 60;
 const FLOWS_FOR_DEFECT: u64 = 16;
 const KILLS_FOR_DEFECT: u64 = 20;
 
+/// The number of workers on one database.
+const WORKERS: u64 = 3;
+
 pub(crate) fn every_task_ends_by_the_rules_although_its_worker_is_killed() {
     FlowCampaign::new("flows", FLOWS, KILLS, Defect::None).check_sound();
+}
+
+pub(crate) fn every_task_ends_by_the_rules_although_workers_on_postgres_are_killed() {
+    let campaign = FlowCampaign::new("flows-postgres", FLOWS, KILLS, Defect::None);
+    campaign.on_database(WORKERS, new_database()).check_sound();
 }
 
 pub(crate) fn a_wake_up_in_a_second_transaction_is_detected() {

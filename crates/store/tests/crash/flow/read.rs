@@ -34,18 +34,17 @@ pub(super) async fn exists(tasks: &dyn Tasks, id: TaskId) -> bool {
     found.await
 }
 
-/// Whether all these flows exist, and no task of theirs can run.
+/// Whether all these flows exist, and no task of the store can run.
 pub(super) async fn all_rest(tasks: &dyn Tasks, roots: &[TaskId]) -> bool {
     let roots = roots.to_vec();
     let rest = read(tasks, move |rows| {
         let roots = roots.clone();
         Box::pin(async move {
-            let found = rows.find(&roots).await?;
-            let mut all_rest = found.len() == roots.len();
-            for root in found {
-                all_rest &= !rows.is_active(root.key).await?;
-            }
-            Ok(all_rest)
+            let all_exist = rows.find(&roots).await?.len() == roots.len();
+            // Turns of ready tasks are above 0.
+            let none_ready = rows.turns().await? == [0; 4];
+            let none_due = rows.next_due().await?.is_none();
+            Ok(all_exist && none_ready && none_due)
         })
     });
     rest.await

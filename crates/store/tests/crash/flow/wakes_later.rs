@@ -118,12 +118,12 @@ impl Rows for HoldingRows<'_> {
         generations(key: Key) -> Vec<StoredOutcome>;
         keep(outcomes: &'a [StoredOutcome]) -> ();
         histories(keys: &'a [Key]) -> Histories;
-        set_history(key: Key, history: Option<&'a str>) -> ();
+        set_histories(histories: &'a [(Key, Option<Arc<str>>)]) -> ();
         promote(limit: usize) -> ();
         ready(limit: usize) -> Vec<Row>;
         next_due() -> Option<Timestamp>;
         turns() -> [i64; 4];
-        is_active(flow: Key) -> bool;
+        at_rest(flows: &'a [Key]) -> Vec<Row>;
         announce(announced: &'a [Announced]) -> ();
         announcements(flow: Key, after: u64, limit: usize) -> JournalPage;
         resting(since: Timestamp, limit: usize) -> Vec<Key>;
