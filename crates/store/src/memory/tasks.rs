@@ -21,7 +21,8 @@ const TASK_BYTES: usize = 512;
 #[derive(Debug, Default)]
 pub(super) struct Tasks {
     last_key: i64,
-    tasks: BTreeMap<Key, Task>,
+    /// Boxed, because the nodes of the map are half empty after inserts in order.
+    tasks: BTreeMap<Key, Box<Task>>,
     keys: HashMap<TaskId, Key>,
     flows: BTreeMap<Key, BTreeSet<Key>>,
     children: BTreeMap<Key, BTreeSet<Key>>,
@@ -48,7 +49,8 @@ struct Task {
 
 impl Tasks {
     fn found<'a>(&'a self, keys: &'a [Key]) -> impl Iterator<Item = &'a Task> {
-        keys.iter().filter_map(|key| self.tasks.get(key))
+        keys.iter()
+            .filter_map(|key| self.tasks.get(key).map(|it| &**it))
     }
 
     fn insert(&mut self, new: &NewRow) {
@@ -70,7 +72,7 @@ impl Tasks {
             outcomes: Vec::new(),
             history: None,
         };
-        self.tasks.insert(row.key, task);
+        self.tasks.insert(row.key, Box::new(task));
     }
 
     fn link(&mut self, edges: &[Edge]) {
@@ -172,7 +174,7 @@ impl Tasks {
             (None, Some(flow)) => of(self.flows.get(&flow)),
             (None, None) => Box::new(self.tasks.keys().copied()),
         };
-        let tasks = candidates.filter_map(|key| self.tasks.get(&key));
+        let tasks = candidates.filter_map(|key| self.tasks.get(&key).map(|it| &**it));
         tasks.filter(|task| task.meets(filter))
     }
 }

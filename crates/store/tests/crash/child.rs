@@ -13,6 +13,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
+use crate::flow;
 use crate::message::{Answered, Message};
 use crate::observed_store::ObservedStore;
 use crate::operations::{Operations, input};
@@ -20,7 +21,7 @@ use crate::options::{ChildOptions, Defect, Task};
 use crate::plan::{Plan, key};
 
 /// The lease of a key.
-const LEASE_MS: u64 = 300;
+pub(crate) const LEASE_MS: u64 = 300;
 
 /// The lease of a key in runs without kills: under trace on a busy machine, heartbeats are late.
 const LONG_LEASE_MS: u64 = 60_000;
@@ -37,6 +38,9 @@ pub(crate) const GO: &str = "go";
 /// Runs until the work is done, until the parent ends, or until it is killed.
 pub(crate) fn run(options: &ChildOptions) {
     let numbers = numbers_to_call();
+    if let Task::Flows(share) = options.task {
+        return flow::child::run(options, share);
+    }
     let clients = Clients::open(options);
     Message::Started.send();
     let runtime = runtime();
@@ -54,6 +58,7 @@ async fn run_task(clients: &Arc<Clients>, options: &ChildOptions, numbers: Vec<u
         Task::Settle => settle(clients, numbers).await,
         Task::Load => load(clients, options.first, u64::MAX, numbers).await,
         Task::Calls(calls) => load(clients, options.first, options.first + calls, numbers).await,
+        Task::Flows(_) => unreachable!("flows have their own child"),
     }
 }
 
@@ -110,11 +115,12 @@ impl Clients {
     fn open(options: &ChildOptions) -> Arc<Self> {
         let operations =
             Operations::open(&options.directory, options.seed).expect("the effects can be opened");
-        let registry = Arc::new(operations).registry(options.defect == Defect::RunsTwice);
+        let registry =
+            Arc::new(operations).registry(options.defect == Defect::RunsTwice, Vec::new());
         let settings = Settings {
             lease_ms: match options.task {
                 Task::Calls(_) => LONG_LEASE_MS,
-                Task::Load | Task::Settle => LEASE_MS,
+                Task::Load | Task::Settle | Task::Flows(_) => LEASE_MS,
             },
             ..Settings::default()
         };
@@ -152,11 +158,7 @@ impl Clients {
 
 fn store(options: &ChildOptions) -> Arc<dyn Outcomes> {
     let inner: Arc<dyn Outcomes> = match &options.database {
-        Some(address) => {
-            let address = address.parse().expect("a valid address from the parent");
-            let store = PostgresStore::open(&address);
-            Arc::new(store.expect("the store opens after a kill"))
-        }
+        Some(address) => database(address),
         None => file(options),
     };
     Arc::new(ObservedStore {
@@ -165,7 +167,15 @@ fn store(options: &ChildOptions) -> Arc<dyn Outcomes> {
     })
 }
 
-fn file(options: &ChildOptions) -> Arc<dyn Outcomes> {
+/// The store in a database.
+pub(crate) fn database(address: &str) -> Arc<PostgresStore> {
+    let address = address.parse().expect("a valid address from the parent");
+    let store = PostgresStore::open(&address);
+    Arc::new(store.expect("the store opens after a kill"))
+}
+
+/// The store in the directory.
+pub(crate) fn file(options: &ChildOptions) -> Arc<SqliteStore> {
     let mut settings = SqliteOptions::default();
     if options.defect == Defect::DoesNotSync {
         settings.synchronous = Synchronous::Off;
@@ -183,7 +193,7 @@ fn numbers_to_call() -> Vec<u64> {
 }
 
 /// Ready when the input is closed, because the parent has ended or will not kill this child.
-async fn parent_gone() {
+pub(crate) async fn parent_gone() {
     let (gone, wait) = oneshot::channel();
     std::thread::spawn(move || {
         _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
@@ -192,7 +202,7 @@ async fn parent_gone() {
     _ = wait.await;
 }
 
-fn runtime() -> Runtime {
+pub(crate) fn runtime() -> Runtime {
     let runtime = Builder::new_multi_thread()
         .worker_threads(4)
         .enable_time()

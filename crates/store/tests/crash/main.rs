@@ -1,5 +1,5 @@
 //! Kills processes and checks that acknowledged outcomes survive, and that no effect is repeated. What
-//! survives a power failure is in `trace`.
+//! survives a power failure is in `trace`; `flow` kills the workers of flows.
 //!
 //! This program starts itself as a child, kills the child at random moments under load, and calls the next
 //! child on the same directory, or on the same PostgreSQL database. `PANPAN_CRASH_POINTS` sets the number of kills. `PANPAN_CRASH_SEED` repeats
@@ -16,6 +16,7 @@ mod call;
 mod child;
 #[path = "../shared/delegate.rs"]
 mod delegate;
+mod flow;
 mod ledger;
 mod message;
 mod observed_store;
@@ -63,6 +64,10 @@ const TESTS: &[(&str, fn())] = by_name![
     an_early_acknowledgement_is_detected_on_postgres,
     an_early_acknowledgement_is_detected,
     a_second_run_is_detected,
+    flow::every_task_ends_by_the_rules_although_its_worker_is_killed,
+    flow::every_task_ends_by_the_rules_although_workers_on_postgres_are_killed,
+    flow::a_wake_up_in_a_second_transaction_is_detected,
+    flow::a_task_that_takes_effect_twice_is_detected,
     trace::a_trace_with_split_calls_is_parsed,
     trace::a_sync_counts_only_between_write_and_answer,
     trace::every_answer_waits_for_the_sync_of_its_outcome,

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::plan::{Ending, KINDS, Kind, Plan, marker};
 
 /// How often a busy call is retried before its key is released.
-const MAX_RETRIES: u32 = 1;
+pub(crate) const MAX_RETRIES: u32 = 1;
 
 /// The state that the operations share.
 #[derive(Debug)]
@@ -43,18 +43,23 @@ impl Operations {
         })
     }
 
-    /// All operations. With the defect, operations that must run once are declared idempotent.
-    pub(crate) fn registry(self: &Arc<Self>, once_is_repeatable: bool) -> Registry {
-        let mut builder = Registry::builder();
-        for (kind, name) in KINDS {
+    /// All operations and these. With the defect, operations that must run once are declared idempotent.
+    pub(crate) fn registry(
+        self: &Arc<Self>,
+        once_is_repeatable: bool,
+        others: Vec<Registration>,
+    ) -> Registry {
+        let of_kind = |(kind, name): (Kind, &str)| {
             let name = OperationName::new(name).expect("valid names");
             let mut spec = OperationSpec::new(name, OperationType::Mutation);
             spec.idempotency.idempotent =
                 kind == Kind::Repeatable || (kind == Kind::Once && once_is_repeatable);
             spec.idempotency.reconcilable = kind == Kind::Reconcilable;
             spec.retry = Some(retry_policy().into());
-            builder = builder.add(self.registration(kind, spec));
-        }
+            self.registration(kind, spec)
+        };
+        let all = KINDS.into_iter().map(of_kind).chain(others);
+        let builder = all.fold(Registry::builder(), |builder, it| builder.add(it));
         builder.build().expect("valid operations")
     }
 

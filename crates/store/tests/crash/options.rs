@@ -29,6 +29,19 @@ pub(crate) enum Task {
     Calls(u64),
     /// Makes no new calls, and repeats each call until it has an outcome.
     Settle,
+    /// Runs flows of tasks until all of them rest.
+    Flows(FlowShare),
+}
+
+/// The flows that a child creates, unless they exist; it runs tasks of all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FlowShare {
+    /// The number of flows so far. All of them have to rest.
+    pub(crate) flows: u64,
+    /// The number of children.
+    pub(crate) workers: u64,
+    /// The number of this child: it creates the flows whose number has this remainder.
+    pub(crate) worker: u64,
 }
 
 /// A planted defect of a child, to prove that it is detected.
@@ -42,13 +55,16 @@ pub(crate) enum Defect {
     RunsTwice,
     /// Outcomes are written but not synced.
     DoesNotSync,
+    /// The dependents of a task learn of its end in a transaction of their own.
+    WakesLater,
 }
 
-const DEFECTS: [(Defect, &str); 4] = [
+const DEFECTS: [(Defect, &str); 5] = [
     (Defect::None, "none"),
     (Defect::AcknowledgesEarly, "acknowledges-early"),
     (Defect::RunsTwice, "runs-twice"),
     (Defect::DoesNotSync, "does-not-sync"),
+    (Defect::WakesLater, "wakes-later"),
 ];
 
 impl ChildOptions {
@@ -59,6 +75,7 @@ impl ChildOptions {
             Task::Load => "load".to_owned(),
             Task::Calls(calls) => calls.to_string(),
             Task::Settle => "settle".to_owned(),
+            Task::Flows(share) => share.word(),
         };
         let mut arguments = vec![
             CHILD.into(),
@@ -80,7 +97,10 @@ impl ChildOptions {
         let task = match word()?.as_str() {
             "load" => Task::Load,
             "settle" => Task::Settle,
-            calls => Task::Calls(calls.parse().ok()?),
+            word => match FlowShare::read(word) {
+                Some(share) => Task::Flows(share),
+                None => Task::Calls(word.parse().ok()?),
+            },
         };
         let defect = word()?;
         let defect = DEFECTS.iter().find(|(_, word)| *word == defect)?.0;
@@ -95,9 +115,37 @@ impl ChildOptions {
     }
 }
 
+impl FlowShare {
+    fn word(self) -> String {
+        let Self {
+            flows,
+            workers,
+            worker,
+        } = self;
+        format!("flows-{flows}-{workers}-{worker}")
+    }
+
+    fn read(word: &str) -> Option<Self> {
+        let mut numbers = word
+            .strip_prefix("flows-")?
+            .split('-')
+            .map_while(|it| it.parse().ok());
+        Some(Self {
+            flows: numbers.next()?,
+            workers: numbers.next()?,
+            worker: numbers.next()?,
+        })
+    }
+}
+
 /// Options that are parsed are the options that were passed.
 pub(crate) fn options_can_be_parsed() {
-    for task in [Task::Load, Task::Calls(3), Task::Settle] {
+    let share = FlowShare {
+        flows: 12,
+        workers: 3,
+        worker: 2,
+    };
+    for task in [Task::Load, Task::Calls(3), Task::Settle, Task::Flows(share)] {
         for (defect, word) in DEFECTS {
             let options = ChildOptions {
                 directory: "a b".into(),

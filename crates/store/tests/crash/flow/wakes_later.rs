@@ -1,0 +1,131 @@
+//! A store of tasks with a defect: the end of a task is committed before its dependents learn of it.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use panpan_flow::ports::{
+    Announced, Edge, Filter, Histories, JournalPage, Key, NewRow, Page, Redefined, Row, Rows,
+    StoredDefinition, StoredOutcome, Tasks, Work,
+};
+use panpan_flow::{State, TaskId};
+use panpan_runtime::BoxFuture;
+use panpan_runtime::ports::StoreError;
+use tokio::sync::watch;
+
+/// The delay between the two transactions.
+const DELAY: Duration = Duration::from_millis(15);
+
+/// The store with the defect.
+#[derive(Debug)]
+pub(super) struct WakesLater(pub(super) Arc<dyn Tasks>);
+
+/// Rows that wait for their transaction.
+type Held = Arc<Mutex<Vec<Row>>>;
+
+impl Tasks for WakesLater {
+    fn write(&self, work: Box<dyn Work>) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(async move {
+            let held = Held::default();
+            let first = WithoutWaking(work, held.clone());
+            self.0.write(Box::new(first)).await?;
+            let rows = std::mem::take(&mut *held.lock().unwrap());
+            if rows.is_empty() {
+                return Ok(());
+            }
+            tokio::time::sleep(DELAY).await;
+            self.0.write(Box::new(Waking(rows))).await
+        })
+    }
+
+    fn read(&self, work: Box<dyn Work>) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.0.read(work)
+    }
+
+    fn changes(&self) -> watch::Receiver<u64> {
+        self.0.changes()
+    }
+}
+
+/// The work without the changes of pending tasks.
+struct WithoutWaking(Box<dyn Work>, Held);
+
+impl Work for WithoutWaking {
+    fn run<'a>(&'a mut self, rows: &'a mut dyn Rows) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async move {
+            let mut rows = HoldingRows {
+                inner: rows,
+                held: self.1.clone(),
+            };
+            self.0.run(&mut rows).await
+        })
+    }
+}
+
+/// The changes of pending tasks.
+struct Waking(Vec<Row>);
+
+impl Work for Waking {
+    fn run<'a>(&'a mut self, rows: &'a mut dyn Rows) -> BoxFuture<'a, Result<(), StoreError>> {
+        rows.save(&self.0)
+    }
+}
+
+/// Rows that keep back the changes of pending tasks.
+struct HoldingRows<'r> {
+    inner: &'r mut dyn Rows,
+    held: Held,
+}
+
+macro_rules! delegate_rows {
+    ($($name:ident($($argument:ident: $kind:ty),*) -> $answer:ty;)*) => {
+        $(fn $name<'a>(&'a mut self, $($argument: $kind),*) -> BoxFuture<'a, Result<$answer, StoreError>> {
+            self.inner.$name($($argument),*)
+        })*
+    };
+}
+
+impl Rows for HoldingRows<'_> {
+    fn now(&self) -> Timestamp {
+        self.inner.now()
+    }
+
+    fn save<'a>(&'a mut self, rows: &'a [Row]) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async move {
+            let is_pending = |row: &Row| row.run.state == State::Pending;
+            let (pending, others): (Vec<Row>, Vec<Row>) =
+                rows.iter().cloned().partition(is_pending);
+            self.held.lock().unwrap().extend(pending);
+            self.inner.save(&others).await
+        })
+    }
+
+    delegate_rows! {
+        reserve(count: usize) -> Vec<Key>;
+        insert(tasks: &'a [NewRow]) -> ();
+        find(ids: &'a [TaskId]) -> Vec<Row>;
+        load(keys: &'a [Key]) -> Vec<Row>;
+        list(filter: &'a Filter, page: Page) -> Vec<Row>;
+        count(filter: &'a Filter) -> [u64; 5];
+        definitions(keys: &'a [Key]) -> Vec<StoredDefinition>;
+        redefine(key: Key, redefined: &'a Redefined) -> ();
+        mark_referenced(keys: &'a [Key]) -> ();
+        delete(keys: &'a [Key]) -> ();
+        dependencies(keys: &'a [Key]) -> Vec<Edge>;
+        dependents(keys: &'a [Key]) -> Vec<Edge>;
+        replace_dependencies(task: Key, edges: &'a [Edge]) -> ();
+        outcomes(keys: &'a [Key]) -> Vec<StoredOutcome>;
+        generations(key: Key) -> Vec<StoredOutcome>;
+        keep(outcomes: &'a [StoredOutcome]) -> ();
+        histories(keys: &'a [Key]) -> Histories;
+        set_histories(histories: &'a [(Key, Option<Arc<str>>)]) -> ();
+        promote(limit: usize) -> ();
+        ready(limit: usize) -> Vec<Row>;
+        next_due() -> Option<Timestamp>;
+        turns() -> [i64; 4];
+        at_rest(flows: &'a [Key]) -> Vec<Row>;
+        announce(announced: &'a [Announced]) -> ();
+        announcements(flow: Key, after: u64, limit: usize) -> JournalPage;
+        resting(since: Timestamp, limit: usize) -> Vec<Key>;
+    }
+}
