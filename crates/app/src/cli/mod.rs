@@ -11,6 +11,8 @@ mod guard;
 mod import;
 mod mcp;
 mod serve;
+mod target;
+mod task;
 mod terminal;
 mod token;
 mod translate;
@@ -56,6 +58,8 @@ enum Command {
     Mcp(mcp::Args),
     /// Call an operation and print its outcome.
     Call(call::Args),
+    /// Run and watch flows: trees of durable tasks.
+    Task(task::Args),
     /// Import an OpenAPI document and write its contract file.
     Import(import::Args),
     /// Export operations as OpenAPI, as a contract file or as a list of MCP tools.
@@ -105,6 +109,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Serve(args) => serve::run(&args),
         Command::Mcp(args) => mcp::run(&args),
         Command::Call(args) => call::run(&args),
+        Command::Task(args) => task::run(&args),
         Command::Import(args) => import::run(&args, io::stdin(), &mut io::stdout().lock()),
         Command::Export(args) => export::run(&args, &mut io::stdout().lock()),
         Command::Token(args) => token::run(&args, &mut io::stdout().lock()),
