@@ -11,6 +11,7 @@ use panpan_redact::Secret;
 use panpan_upstream::remote::RemoteSettings;
 
 use super::error::Hinted;
+use super::terminal::escape;
 use crate::data_folder;
 use crate::files;
 use crate::store::StoreAddress;
@@ -67,6 +68,26 @@ pub(super) enum Target {
 }
 
 impl TargetArgs {
+    /// These options, as a hint about another command repeats them; without an address that may have a password.
+    pub(super) fn repeated(&self) -> String {
+        let store = self.store.as_deref();
+        let store = store.filter(|it| it.starts_with("sqlite:"));
+        let file = |path: &Option<PathBuf>| path.as_ref().map(|it| it.display().to_string());
+        let mut options = String::new();
+        for (name, value) in [
+            ("--local", self.local.then(String::new)),
+            ("--store", store.map(str::to_owned)),
+            ("--server", self.server.clone()),
+            ("--token-file", file(&self.token_file)),
+            ("--ca", file(&self.ca)),
+        ] {
+            if let Some(value) = value {
+                options = format!("{options} {name} {value}").trim_end().to_owned();
+            }
+        }
+        escape(&options)
+    }
+
     /// Where operations are called.
     pub(super) fn target(&self) -> anyhow::Result<Target> {
         let token = self.token_file.as_deref().map(read_token).transpose()?;

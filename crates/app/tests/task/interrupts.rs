@@ -36,8 +36,10 @@ fn at_a_server_the_flow_continues() {
     signal(child.id(), "INT");
     let message = format!(
         "panpan: stopped watching; the flow continues on the server\n\n\
-         hint: `panpan task tree {} --watch` shows the flow again, `panpan task cancel ID` cancels a task\n",
-        id(1)
+         hint: `panpan task tree {} --watch{options}` shows the flow again, `panpan task cancel ID{options}` cancels \
+         a task\n",
+        id(1),
+        options = place.options(),
     );
     assert_eq!(ended(child), (Some(130), message));
     assert_eq!(place.json(&["get", &id(1)])["status"], "in_progress");

@@ -42,12 +42,18 @@ impl Place {
 
     /// The arguments with those that name the place.
     fn arguments(&self, arguments: &[&str]) -> Vec<String> {
-        let target = match &self.server {
-            Some(server) => vec!["--server".to_owned(), format!("http://{}", server.address)],
-            None => vec!["--local".to_owned()],
-        };
-        let arguments = ["task"].iter().chain(arguments);
-        arguments.map(ToString::to_string).chain(target).collect()
+        let target = self.options();
+        let target = target.split_whitespace();
+        let arguments = ["task"].iter().chain(arguments).copied();
+        arguments.chain(target).map(str::to_owned).collect()
+    }
+
+    /// The options that name the place, as hints repeat them.
+    fn options(&self) -> String {
+        match &self.server {
+            Some(server) => format!(" --server http://{}", server.address),
+            None => " --local".to_owned(),
+        }
     }
 
     fn command(&self, arguments: &[&str]) -> std::process::Command {

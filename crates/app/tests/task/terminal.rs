@@ -103,3 +103,14 @@ fn the_tree_fits_into_a_small_terminal() {
         ]
     );
 }
+
+#[test]
+fn the_tree_counts_all_attempts() {
+    let place = Place::local();
+    let mut flaky = task(1, "flaky", "demo/flaky", json!({"failures": 2}));
+    flaky["retry"] = json!({"max_attempts": 3, "initial_delay": 0.5});
+    let (written, output) = on_terminal(&mut watch(&place, &flaky), 24, 100);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let last = last_drawing(&written);
+    assert_eq!(last[1], "completed    flaky  3 attempts", "{written:?}");
+}

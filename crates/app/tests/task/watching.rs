@@ -35,16 +35,13 @@ fn a_line_is_printed_for_each_event() {
                 format!("{} in progress divide", id(2)),
             ]
         );
-        let flag = match place.server {
-            Some(_) => "",
-            None => " --local",
-        };
+        let options = place.options();
         assert_eq!(
             stderr(&output),
             format!(
                 "panpan: the flow rests: 1 of 3 completed, 1 failed, 1 blocked\n\n\
-                 hint: `panpan task list --root {0} --status failed{flag}` prints the failures; \
-                 `panpan task retry {0}{flag}` runs what failed again\n",
+                 hint: `panpan task list --root {0} --status failed{options}` prints the failures; \
+                 `panpan task retry {0}{options}` runs what failed again\n",
                 id(1)
             )
         );

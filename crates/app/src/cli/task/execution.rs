@@ -148,11 +148,11 @@ impl Console<'_> {
         if succeeded {
             return Ok(0);
         }
-        let local = self.local_flag();
+        let options = self.common.target.repeated();
         writeln!(
             messages,
-            "\nhint: `panpan task list --root {root} --status failed{local}` prints the failures; \
-             `panpan task retry {root}{local}` runs what failed again"
+            "\nhint: `panpan task list --root {root} --status failed{options}` prints the failures; \
+             `panpan task retry {root}{options}` runs what failed again"
         )?;
         Ok(NEGATIVE)
     }
@@ -169,20 +169,14 @@ impl Console<'_> {
     }
 
     fn continue_hint(&self, root: TaskId) -> String {
+        let options = self.common.target.repeated();
         match self.session.is_local() {
             true => format!(
-                "`panpan task tree {root} --watch --local` continues the flow, and so does a server with the same store"
+                "`panpan task tree {root} --watch{options}` continues the flow, and so does a server with the same store"
             ),
             false => format!(
-                "`panpan task tree {root} --watch` shows the flow again, `panpan task cancel ID` cancels a task"
+                "`panpan task tree {root} --watch{options}` shows the flow again, `panpan task cancel ID{options}` cancels a task"
             ),
-        }
-    }
-
-    fn local_flag(&self) -> &'static str {
-        match self.session.is_local() {
-            true => " --local",
-            false => "",
         }
     }
 }

@@ -91,14 +91,15 @@ impl SeenFlow {
         self.rows.iter().map(|row| row.task.updated_at).max()
     }
 
-    /// Applies an event, unless something newer is known.
-    pub(super) fn apply(&mut self, event: &SeenEvent) {
+    /// Applies an event, unless something newer is known. Returns whether the task has to be read to know all of it:
+    /// an event has no failure and no number of attempts.
+    pub(super) fn apply(&mut self, event: &SeenEvent) -> bool {
         let Some(place) = self.places.get(&event.task) else {
-            return;
+            return false;
         };
         let task = &mut self.rows[*place].task;
         if event.is_final || event.at < task.updated_at {
-            return;
+            return false;
         }
         let starts = task.state != State::InProgress && event.state == State::InProgress;
         let begins_again = event.state == State::Pending;
@@ -110,6 +111,15 @@ impl SeenFlow {
         task.state = event.state;
         task.progress = event.progress;
         task.updated_at = event.at;
+        event.has_details || task.retry_at.is_some() || task.attempts > 1
+    }
+
+    /// Tasks whose next attempt was due before now: no event tells that it has begun.
+    pub(super) fn due(&self, now: Timestamp) -> impl Iterator<Item = TaskId> {
+        let tasks = self.rows.iter().map(|row| &row.task);
+        let tasks = tasks.filter(|task| task.state == State::InProgress);
+        let due = tasks.filter(move |task| task.retry_at.is_some_and(|at| at <= now));
+        due.map(|task| task.id)
     }
 
     /// Replaces what is known of a task.

@@ -21,27 +21,31 @@ const FIRST_LINE: &str = "\u{1b}[H";
 #[derive(Debug)]
 pub(super) struct Screen {
     pub(super) size: Size,
-    /// How many lines were drawn last.
-    drawn: usize,
+    /// The lines that were drawn last.
+    drawn: Vec<String>,
 }
 
 impl Screen {
     pub(super) fn new(size: Size) -> Self {
-        Self { size, drawn: 0 }
+        let drawn = Vec::new();
+        Self { size, drawn }
     }
 
-    /// Replaces the lines that were drawn before.
-    pub(super) fn draw(&mut self, lines: &[String], out: &mut impl Write) -> io::Result<()> {
-        let mut text = CUT_LINES.to_owned();
-        if self.drawn > 0 {
-            text.push_str(&format!("\r\u{1b}[{}A", self.drawn));
+    /// Replaces the lines that were drawn before, unless they are the same.
+    pub(super) fn draw(&mut self, lines: Vec<String>, out: &mut impl Write) -> io::Result<()> {
+        if lines == self.drawn {
+            return Ok(());
         }
-        for line in lines {
+        let mut text = CUT_LINES.to_owned();
+        if !self.drawn.is_empty() {
+            text.push_str(&format!("\r\u{1b}[{}A", self.drawn.len()));
+        }
+        for line in &lines {
             text.push_str(&format!("{line}{CLEAR_REST_OF_LINE}\r\n"));
         }
         text.push_str(CLEAR_BELOW);
         text.push_str(WRAP_LINES);
-        self.drawn = lines.len();
+        self.drawn = lines;
         out.write_all(text.as_bytes())?;
         out.flush()
     }
@@ -49,7 +53,7 @@ impl Screen {
     /// The terminal has another size. What it made of the lines is unknown, so they are drawn anew.
     pub(super) fn resize(&mut self, size: Size, out: &mut impl Write) -> io::Result<()> {
         self.size = size;
-        self.drawn = 0;
+        self.drawn.clear();
         out.write_all(format!("{FIRST_LINE}{CLEAR_BELOW}").as_bytes())
     }
 }
@@ -101,7 +105,7 @@ mod tests {
     fn drawn(screen: &mut Screen, lines: &[&str]) -> String {
         let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
         let mut out = Vec::new();
-        screen.draw(&lines, &mut out).unwrap();
+        screen.draw(lines, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -113,6 +117,7 @@ mod tests {
             "\u{1b}[?7la\u{1b}[K\r\nb\u{1b}[K\r\n\u{1b}[J\u{1b}[?7h"
         );
         assert!(drawn(&mut screen, &["c"]).starts_with("\u{1b}[?7l\r\u{1b}[2Ac\u{1b}[K"));
+        assert_eq!(drawn(&mut screen, &["c"]), "", "nothing has changed");
         assert!(drawn(&mut screen, &["d"]).starts_with("\u{1b}[?7l\r\u{1b}[1Ad"));
         screen.resize(DEFAULT_SIZE, &mut Vec::new()).unwrap();
         assert!(drawn(&mut screen, &["e"]).starts_with("\u{1b}[?7le"));

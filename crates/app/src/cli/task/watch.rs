@@ -172,17 +172,17 @@ impl<'a> Watch<'a> {
         };
         self.after = event.number;
         self.rested_at = event.is_final.then_some(event.at);
-        self.flow.apply(&event);
+        let has_more = self.flow.apply(&event);
         let is_new = self.shown_after.is_none_or(|after| event.at > after);
         match self.shows {
             Shows::Json if is_new => write_document(item, false, &mut io::stdout().lock())?,
             Shows::Lines if is_new && !event.is_final => {
-                if event.has_details {
+                if has_more {
                     self.refresh(event.task).await?;
                 }
                 print(&self.drawing().event(&self.flow, &event))?;
             }
-            Shows::Tree(..) if event.has_details => {
+            Shows::Tree(..) if has_more => {
                 self.stale.insert(event.task);
             }
             _ => {}
@@ -201,6 +201,7 @@ impl<'a> Watch<'a> {
     }
 
     async fn redraw(&mut self, refreshed: usize) -> anyhow::Result<()> {
+        self.stale.extend(self.flow.due(Timestamp::now()));
         for _ in 0..refreshed {
             let Some(id) = self.stale.pop_first() else {
                 break;
@@ -209,7 +210,7 @@ impl<'a> Watch<'a> {
         }
         let drawing = self.drawing();
         if let Shows::Tree(screen, _) = &mut self.shows {
-            screen.draw(&drawing.lines(&self.flow), &mut io::stdout().lock())?;
+            screen.draw(drawing.lines(&self.flow), &mut io::stdout().lock())?;
         }
         Ok(())
     }
