@@ -1,4 +1,5 @@
-//! Signals to the process: those that ask it to stop, and SIGHUP, which asks it to reload.
+//! Signals to the process: those that ask it to stop, SIGHUP, which asks it to reload, and SIGWINCH, which says that the
+//! terminal has another size.
 //!
 //! A signal that arrives while nothing waits for it is not lost: it is delivered to the next wait.
 
@@ -33,6 +34,15 @@ impl Signals {
     pub(crate) fn to_reload() -> io::Result<Self> {
         #[cfg(unix)]
         let received = vec![signal(SignalKind::hangup())?];
+        #[cfg(windows)]
+        let received = None;
+        Ok(Self { received })
+    }
+
+    /// The one about another size of the terminal: SIGWINCH on Unix, none on Windows.
+    pub(crate) fn of_resizes() -> io::Result<Self> {
+        #[cfg(unix)]
+        let received = vec![signal(SignalKind::window_change())?];
         #[cfg(windows)]
         let received = None;
         Ok(Self { received })

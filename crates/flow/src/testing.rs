@@ -39,7 +39,7 @@ impl HandWorker {
     /// Claims at most `limit` tasks, in the order in which they run.
     pub async fn claim(&self, limit: usize, lease_ms: u64) -> Result<Vec<Held>, StoreError> {
         let claimed = ports::write(&*self.0, move |rows| {
-            Box::pin(async move { engine::claim(rows, limit, lease_ms).await })
+            Box::pin(async move { engine::claim(rows, limit, lease_ms, None).await })
         });
         let held = claimed.await?.into_iter().map(|task| Held {
             id: task.row.id,

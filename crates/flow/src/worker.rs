@@ -29,6 +29,8 @@ pub struct WorkerSettings {
     pub lease_ms: u64,
     /// How often the store is asked for tasks although nothing is known to have changed.
     pub poll_ms: u64,
+    /// The root of the only flow whose tasks are run; `None` for all flows.
+    pub only_flow: Option<TaskId>,
 }
 
 impl Default for WorkerSettings {
@@ -37,6 +39,7 @@ impl Default for WorkerSettings {
             concurrency: 128,
             lease_ms: 30_000,
             poll_ms: 1000,
+            only_flow: None,
         }
     }
 }
@@ -164,7 +167,7 @@ impl Worker {
     async fn turn(&mut self, free: usize) -> Result<(), StoreError> {
         let limit = free.min(BATCH_LIMIT);
         let finished = Arc::new(std::mem::take(&mut self.unwritten));
-        let lease_ms = self.settings.lease_ms;
+        let (lease_ms, only_flow) = (self.settings.lease_ms, self.settings.only_flow);
         let for_store = finished.clone();
         let done = ports::write(self.flows.tasks(), move |rows| {
             let finished = for_store.clone();
@@ -172,7 +175,7 @@ impl Worker {
                 let flows = engine::finish(rows, &finished).await?;
                 let claimed = match limit {
                     0 => Vec::new(),
-                    limit => engine::claim(rows, limit, lease_ms).await?,
+                    limit => engine::claim(rows, limit, lease_ms, only_flow).await?,
                 };
                 engine::rest(rows, &flows).await?;
                 Ok(claimed)

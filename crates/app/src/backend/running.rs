@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use panpan_flow::{FLOWS_KEPT_MS, Flows, Worker, WorkerSettings};
+use panpan_flow::{FLOWS_KEPT_MS, Flows, TaskId, Worker, WorkerSettings};
 use panpan_runtime::{CancellationToken, Dispatcher, Ports};
 use panpan_upstream::mcp::McpUpstream;
 
@@ -25,6 +25,17 @@ impl Backend {
         let flows = self.store.flows.clone();
         let ports = Ports::system(self.store.outcomes.clone());
         let settings = WorkerSettings::default();
+        Some(Worker::new(flows, self.dispatcher.clone(), ports, settings))
+    }
+
+    /// A worker for one flow: tasks of other flows may call operations that only their server has.
+    pub(crate) fn worker_of(&self, root: TaskId) -> Option<Worker> {
+        let flows = self.store.flows.clone()?;
+        let ports = Ports::system(self.store.outcomes.clone());
+        let settings = WorkerSettings {
+            only_flow: Some(root),
+            ..WorkerSettings::default()
+        };
         Some(Worker::new(flows, self.dispatcher.clone(), ports, settings))
     }
 

@@ -12,6 +12,8 @@ mod import;
 mod mcp;
 mod serve;
 mod shutdown;
+mod target;
+mod task;
 mod terminal;
 mod token;
 mod translate;
@@ -60,6 +62,8 @@ enum Command {
     Worker(worker::Args),
     /// Call an operation and print its outcome.
     Call(call::Args),
+    /// Run and watch flows: trees of durable tasks.
+    Task(task::Args),
     /// Import an OpenAPI document and write its contract file.
     Import(import::Args),
     /// Export operations as OpenAPI, as a contract file or as a list of MCP tools.
@@ -110,6 +114,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Mcp(args) => mcp::run(&args),
         Command::Worker(args) => worker::run(&args),
         Command::Call(args) => call::run(&args),
+        Command::Task(args) => task::run(&args),
         Command::Import(args) => import::run(&args, io::stdin(), &mut io::stdout().lock()),
         Command::Export(args) => export::run(&args, &mut io::stdout().lock()),
         Command::Token(args) => token::run(&args, &mut io::stdout().lock()),

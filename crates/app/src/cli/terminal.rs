@@ -1,8 +1,10 @@
 //! Untrusted text on a terminal: control characters are escaped, and styles are applied.
 
+use std::env;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
+use clap::ColorChoice;
 use serde::Serialize;
 
 /// The style of a piece of text: its escape sequence.
@@ -16,6 +18,8 @@ impl Style {
     pub(super) const HEADING: Self = Self("\u{1b}[1m");
     /// A JSON pointer into the input.
     pub(super) const POINTER: Self = Self("\u{1b}[36m");
+    /// Something that is happening now.
+    pub(super) const ACTIVE: Self = Self::POINTER;
     /// A rarely needed detail.
     pub(super) const DIMMED: Self = Self("\u{1b}[2m");
 }
@@ -30,6 +34,18 @@ pub(super) enum Colour {
 }
 
 impl Colour {
+    /// The choice of the user; `auto` looks at the terminal and at the environment.
+    pub(super) fn choose(choice: ColorChoice, is_terminal: bool) -> Self {
+        let is_set = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());
+        let is_dumb = || env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let is_supported = || is_terminal && !is_set("NO_COLOR") && !is_dumb();
+        match choice {
+            ColorChoice::Always => Self::On,
+            ColorChoice::Auto if is_supported() => Self::On,
+            ColorChoice::Auto | ColorChoice::Never => Self::Off,
+        }
+    }
+
     /// The text on one line, escaped, in a style.
     pub(super) fn styled(self, style: Style, text: &str) -> String {
         let text = escape(text);

@@ -20,6 +20,7 @@ use runner::{Counts, Runner};
 const OPENAPI: &str = include_str!("../../../../docs/guides/openapi.md");
 const MCP_SERVERS: &str = include_str!("../../../../docs/guides/mcp-servers.md");
 const CLIENTS: &str = include_str!("../../../../docs/guides/clients.md");
+const TASKS: &str = include_str!("../../../../docs/guides/tasks.md");
 
 const BILLING: ToolCall = ToolCall {
     tool: "billing__payInvoice",
@@ -72,8 +73,23 @@ async fn the_mcp_servers_guide_works() {
         servers,
         clients,
         outcomes,
+        ..
     } = runner.counts;
     assert!(servers >= 2 && clients >= 1 && outcomes >= 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_tasks_guide_works() {
+    // No client calls a tool here.
+    let mut runner = Runner::new(BILLING);
+    for snippet in snippets(TASKS) {
+        runner.run(&snippet).await;
+    }
+    assert!(
+        runner.counts.servers == 1 && runner.counts.outcomes >= 2 && runner.counts.streams >= 2,
+        "{:?}",
+        runner.counts
+    );
 }
 
 #[test]

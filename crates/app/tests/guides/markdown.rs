@@ -37,8 +37,11 @@ fn file_name(line: &str, language: &str) -> Option<String> {
     let ending = format!(".{language}");
     let files = quoted.filter(|it| it.ends_with(&ending) && !it.contains('/'));
     match language {
-        // Files of clients are in other folders.
-        "json" => None,
+        // Other files are those of clients, in other folders.
+        "json" => files
+            .last()
+            .filter(|it| *it == "flow.json")
+            .map(str::to_owned),
         _ => files.last().map(str::to_owned),
     }
 }

@@ -16,6 +16,9 @@ use crate::task::{TaskId, original_with_result};
 /// The most tasks whose time has come that one claim makes ready.
 const PROMOTED_AT_ONCE: usize = 256;
 
+/// How many ready tasks of all flows are searched for those of one. If more are ahead of it, it waits for their workers.
+const READY_SEARCHED: usize = 10_000;
+
 /// A held task. Only the newest epoch can end it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Lease {
@@ -81,14 +84,18 @@ pub(crate) struct Extended {
     pub(crate) progress: Option<f64>,
 }
 
-/// Claims at most `limit` tasks, by priority and turn.
+/// Claims at most `limit` tasks, by priority and turn: of all flows, or of the flow with this root.
 pub(crate) async fn claim(
     rows: &mut dyn Rows,
     limit: usize,
     lease_ms: u64,
+    only_flow: Option<TaskId>,
 ) -> Result<Vec<ClaimedTask>, StoreError> {
     rows.promote(PROMOTED_AT_ONCE).await?;
-    let ready = rows.ready(limit).await?;
+    let ready = match only_flow {
+        None => rows.ready(limit).await?,
+        Some(root) => ready_of(rows, root, limit).await?,
+    };
     if ready.is_empty() {
         return Ok(Vec::new());
     }
@@ -106,6 +113,16 @@ pub(crate) async fn claim(
     }
     changes.write().await?;
     with_contents(rows, claimed).await
+}
+
+/// The first tasks of a flow that are ready.
+async fn ready_of(rows: &mut dyn Rows, root: TaskId, limit: usize) -> Result<Vec<Row>, StoreError> {
+    let Some(root) = rows.find(&[root]).await?.pop() else {
+        return Ok(Vec::new());
+    };
+    let ready = rows.ready(READY_SEARCHED).await?.into_iter();
+    let ready = ready.filter(|row| row.flow == root.flow);
+    Ok(ready.take(limit).collect())
 }
 
 async fn with_contents(

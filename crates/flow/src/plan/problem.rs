@@ -233,6 +233,11 @@ impl From<PlanError> for Failure {
         if error.count > listed {
             failure = failure.with_detail("problems_not_listed", error.count - listed);
         }
+        let codes = error.problems.iter().take(PROBLEMS_LIMIT);
+        let codes: Vec<&str> = codes.map(|problem| problem.kind.code().code).collect();
+        if codes.iter().any(|code| *code != first.kind.code().code) {
+            failure = failure.with_detail("violation_codes", codes);
+        }
         let listed = error.problems.into_iter().take(PROBLEMS_LIMIT);
         failure.with_violations(listed.map(|problem| problem.violation))
     }

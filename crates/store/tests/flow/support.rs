@@ -82,10 +82,16 @@ impl Fixture {
     }
 
     pub(crate) fn worker_with(&self, concurrency: usize) -> StopOnDrop {
-        let settings = WorkerSettings {
+        self.worker_of(WorkerSettings {
             concurrency,
+            ..WorkerSettings::default()
+        })
+    }
+
+    pub(crate) fn worker_of(&self, settings: WorkerSettings) -> StopOnDrop {
+        let settings = WorkerSettings {
             lease_ms: LEASE_MS,
-            poll_ms: 1000,
+            ..settings
         };
         let (flows, dispatcher) = (self.flows.clone(), self.dispatcher.clone());
         let worker = Worker::new(flows, dispatcher, self.ports.clone(), settings);

@@ -28,17 +28,13 @@ pub(super) fn read(arguments: &[String], stdin: impl Read) -> anyhow::Result<Val
     let forms = forms.collect::<Result<Vec<_>, _>>()?;
     match forms.as_slice() {
         [] => Ok(Value::Object(Map::new())),
-        [Form::Stdin] => read_document(stdin, "stdin"),
+        [Form::Stdin] => read_document(stdin, "stdin", DOCUMENT_BYTES_LIMIT),
         [Form::File(path)] => {
-            let file = File::open(path).with_context(|| {
-                let hint = "write @ and the name of a file with one JSON document";
-                Hinted::new(format!("cannot open {path:?}"), hint)
-            })?;
-            read_document(file, &format!("{path:?}"))
+            let hint = "write @ and the name of a file with one JSON document";
+            read_file(path, hint, DOCUMENT_BYTES_LIMIT)
         }
-        [Form::Document(text)] => {
-            parse(text.as_bytes()).map_err(|error| invalid("the input", &error).into())
-        }
+        [Form::Document(text)] => parse(text.as_bytes(), DOCUMENT_BYTES_LIMIT)
+            .map_err(|error| invalid("the input", &error).into()),
         forms => Ok(pairs::object(only_pairs(forms, arguments)?)?),
     }
 }
@@ -82,18 +78,30 @@ fn only_pairs<'a>(
     pairs.collect()
 }
 
-fn read_document(from: impl Read, name: &str) -> anyhow::Result<Value> {
-    let bytes = read_up_to(from, DOCUMENT_BYTES_LIMIT);
+/// Reads a file with one document; the hint is about a file that cannot be opened.
+pub(in crate::cli) fn read_file(path: &str, hint: &str, limit: usize) -> anyhow::Result<Value> {
+    let file =
+        File::open(path).with_context(|| Hinted::new(format!("cannot open {path:?}"), hint))?;
+    read_document(file, &format!("{path:?}"), limit)
+}
+
+/// Reads one document of at most so many bytes.
+pub(in crate::cli) fn read_document(
+    from: impl Read,
+    name: &str,
+    limit: usize,
+) -> anyhow::Result<Value> {
+    let bytes = read_up_to(from, limit);
     let bytes = bytes.with_context(|| format!("cannot read {name}"))?;
     if bytes.trim_ascii().is_empty() {
         let message = format!("{name} is empty");
         return Err(Hinted::new(message, "write one JSON document into it, such as {}").into());
     }
-    parse(&bytes).map_err(|error| invalid(name, &error).into())
+    parse(&bytes, limit).map_err(|error| invalid(name, &error).into())
 }
 
-fn parse(bytes: &[u8]) -> Result<Value, ReadError> {
-    match read::request(bytes, DOCUMENT_BYTES_LIMIT)? {
+fn parse(bytes: &[u8], limit: usize) -> Result<Value, ReadError> {
+    match read::request(bytes, limit)? {
         (_, Some(pointer)) => Err(ReadError::Shape {
             pointer,
             expected: "each member once".to_owned(),

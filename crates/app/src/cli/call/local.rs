@@ -52,18 +52,18 @@ fn is_cancelled(failure: &Redacted) -> bool {
     failure.code().as_str() == codes::ERR_CANCELLED.code
 }
 
-fn request(call: Call<'_>, abort: CancellationToken) -> CallRequest {
+pub(in crate::cli) fn request(call: Call<'_>, abort: CancellationToken) -> CallRequest {
     CallRequest {
         origin: Origin::Internal,
-        key: call.args.key.clone(),
-        retry_seed: call.args.seed,
-        timeout_ms: call.args.timeout,
+        key: call.key,
+        retry_seed: call.seed,
+        timeout_ms: call.timeout_ms,
         abort: Some(abort),
         ..CallRequest::from_wire(call.operation, call.input)
     }
 }
 
-async fn identify_and_call(
+pub(in crate::cli) async fn identify_and_call(
     backend: &Backend,
     token: Option<Secret<String>>,
     mut request: CallRequest,

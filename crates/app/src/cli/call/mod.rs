@@ -2,40 +2,56 @@
 //!
 //! Exit code 0 is a success, 1 a failure of the operation, 2 a call that could not be made, 130 an interrupted call.
 
-mod input;
-mod local;
+pub(super) mod input;
+pub(super) mod local;
 mod options;
 mod pairs;
 mod print;
-mod remote;
+pub(super) mod remote;
 mod report;
 
 use std::io;
 
 use panpan_failure::{Effect, Failure, Marked, Redacted};
 use panpan_redact::{Redactor, Secret};
+use panpan_runtime::IdempotencyKey;
 use serde_json::Value;
 use uuid::Uuid;
 
 use super::Status;
+use super::target::Target;
 pub(super) use options::Args;
-use options::Target;
-use print::Printer;
+pub(super) use print::Printer;
 
 /// Receives each item of a subscription.
-type OnItem<'a> = dyn FnMut(Value) -> io::Result<()> + 'a;
+pub(super) type OnItem<'a> = dyn FnMut(Value) -> io::Result<()> + 'a;
 
 /// The call to make.
 #[derive(Clone, Debug)]
-struct Call<'a> {
+pub(super) struct Call<'a> {
     operation: &'a str,
     input: Value,
-    args: &'a Args,
+    key: Option<IdempotencyKey>,
+    seed: Option<i64>,
+    timeout_ms: Option<u64>,
+}
+
+impl<'a> Call<'a> {
+    /// A call without options.
+    pub(super) fn new(operation: &'a str, input: Value) -> Self {
+        Self {
+            operation,
+            input,
+            key: None,
+            seed: None,
+            timeout_ms: None,
+        }
+    }
 }
 
 /// How a call ended.
 #[derive(Debug)]
-enum End {
+pub(super) enum End {
     Output {
         value: Value,
         call: Option<Uuid>,
@@ -53,12 +69,14 @@ enum End {
 
 /// Calls the operation and prints its outcome.
 pub(super) fn run(args: &Args) -> anyhow::Result<Status> {
+    let input = input::read(&args.input, io::stdin())?;
     let call = Call {
-        operation: &args.operation,
-        input: input::read(&args.input, io::stdin())?,
-        args,
+        key: args.key.clone(),
+        seed: args.seed,
+        timeout_ms: args.timeout,
+        ..Call::new(&args.operation, input)
     };
-    let target = args.target()?;
+    let target = args.target.target()?;
     let printer = Printer::of(args);
     let runtime = super::runtime()?;
     let mut on_item = |item| printer.item(&item, &mut io::stdout().lock());
@@ -75,7 +93,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Status> {
 }
 
 /// Does the work; `None` if the interrupt comes first.
-async fn unless_interrupted<T>(
+pub(super) async fn unless_interrupted<T>(
     interrupt: impl Future<Output = ()>,
     work: impl Future<Output = T>,
 ) -> Option<T> {
@@ -88,14 +106,14 @@ async fn unless_interrupted<T>(
 }
 
 /// Waits for Ctrl-C. If that is impossible it waits forever, and Ctrl-C ends the process.
-async fn interrupt() {
+pub(super) async fn interrupt() {
     if tokio::signal::ctrl_c().await.is_err() {
         std::future::pending::<()>().await;
     }
 }
 
 /// Redacts a failure from a server, including the caller's own token.
-fn redact(failure: Failure, token: Option<&Secret<String>>) -> Redacted {
+pub(super) fn redact(failure: Failure, token: Option<&Secret<String>>) -> Redacted {
     let mut redactor = Redactor::new();
     if let Some(token) = token {
         redactor.learn_literal(token.expose());

@@ -1,9 +1,7 @@
 //! Prints an outcome: data on stdout, messages on stderr, and the exit code.
 
-use std::env;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 
-use clap::ColorChoice;
 use panpan_failure::dialect::{Dialect, Envelope};
 use panpan_failure::{Effect, Redacted, codes};
 use serde_json::Value;
@@ -18,19 +16,19 @@ use crate::cli::terminal::{Colour, escape, write_document};
 
 /// How outcomes are printed.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Printer<'a> {
+pub(in crate::cli) struct Printer<'a> {
     /// The operation of the call.
-    pub(super) operation: &'a str,
+    pub(in crate::cli) operation: &'a str,
     /// Whether stdout is a terminal.
-    pub(super) is_terminal: bool,
+    pub(in crate::cli) is_terminal: bool,
     /// Whether a failure is printed as JSON even on a terminal.
-    pub(super) json: bool,
+    pub(in crate::cli) json: bool,
     /// The dialect of outcomes.
-    pub(super) dialect: Option<Dialect>,
+    pub(in crate::cli) dialect: Option<Dialect>,
     /// The key of the call.
-    pub(super) key: Option<&'a str>,
+    pub(in crate::cli) key: Option<&'a str>,
     /// Whether stderr is coloured.
-    pub(super) colour: Colour,
+    pub(in crate::cli) colour: Colour,
 }
 
 impl<'a> Printer<'a> {
@@ -39,15 +37,15 @@ impl<'a> Printer<'a> {
         Self {
             operation: &args.operation,
             is_terminal: io::stdout().is_terminal(),
-            json: args.json,
+            json: args.output.json,
             dialect: args.dialect,
             key: args.key.as_ref().map(|key| key.as_str()),
-            colour: colour(args.color),
+            colour: Colour::choose(args.output.color, io::stderr().is_terminal()),
         }
     }
 
     /// Prints how a call ended and returns the exit code.
-    pub(super) fn print(
+    pub(in crate::cli) fn print(
         self,
         end: &End,
         out: &mut impl Write,
@@ -169,17 +167,6 @@ fn ignore_broken_pipe(written: io::Result<()>) -> io::Result<()> {
     match written {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         written => written,
-    }
-}
-
-fn colour(choice: ColorChoice) -> Colour {
-    let is_set = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());
-    let is_dumb = || env::var_os("TERM").is_some_and(|term| term == "dumb");
-    let is_supported = || io::stderr().is_terminal() && !is_set("NO_COLOR") && !is_dumb();
-    match choice {
-        ColorChoice::Always => Colour::On,
-        ColorChoice::Auto if is_supported() => Colour::On,
-        ColorChoice::Auto | ColorChoice::Never => Colour::Off,
     }
 }
 

@@ -14,16 +14,22 @@ pub(super) async fn run(
     call: Call<'_>,
     on_item: &mut OnItem<'_>,
 ) -> anyhow::Result<End> {
-    let remote = Remote::new(settings).with_context(|| {
-        let hint = "check --server, --token-file and --ca; `panpan call --help` describes them";
-        Hinted::new("cannot call the server", hint)
-    })?;
+    let remote = connect(settings)?;
     let work = call_or_subscribe(&remote, settings, call, on_item);
     let end = unless_interrupted(interrupt(), work).await;
     end.unwrap_or(Ok(End::Interrupted(None)))
 }
 
-async fn call_or_subscribe(
+/// A client for the server; nothing is sent yet.
+pub(in crate::cli) fn connect(settings: &RemoteSettings) -> anyhow::Result<Remote> {
+    Remote::new(settings).with_context(|| {
+        let hint = "check --server, --token-file and --ca; `panpan call --help` describes them";
+        Hinted::new("cannot call the server", hint)
+    })
+}
+
+/// Calls the operation, or subscribes to it if it is a subscription.
+pub(in crate::cli) async fn call_or_subscribe(
     remote: &Remote,
     settings: &RemoteSettings,
     call: Call<'_>,
@@ -85,13 +91,13 @@ fn is_subscription(failure: &Failure) -> bool {
         && op_type.is_some_and(|op_type| op_type == "subscription")
 }
 
-fn remote_call(call: Call<'_>) -> RemoteCall {
+pub(in crate::cli) fn remote_call(call: Call<'_>) -> RemoteCall {
     RemoteCall {
         operation: call.operation.to_owned(),
         input: call.input,
-        key: call.args.key.as_ref().map(ToString::to_string),
-        retry_seed: call.args.seed,
-        timeout_ms: call.args.timeout,
+        key: call.key.as_ref().map(ToString::to_string),
+        retry_seed: call.seed,
+        timeout_ms: call.timeout_ms,
         op_type: None,
     }
 }

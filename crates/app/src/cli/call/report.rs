@@ -8,8 +8,13 @@ use crate::cli::terminal::{Colour, Style, escape};
 /// The report about a failure. The key is the one of the call.
 pub(super) fn report(failure: &Failure, key: Option<&str>, colour: Colour) -> String {
     let mut lines = headline(failure, colour);
-    for violation in failure.violations() {
+    let details = failure.details();
+    // Where the violations have different codes, one of which is that of the failure.
+    let codes = details.and_then(|it| it.get("violation_codes")?.as_array());
+    for (position, violation) in failure.violations().iter().enumerate() {
         lines.extend(violation_lines(violation, colour));
+        let code = codes.and_then(|codes| codes.get(position)?.as_str());
+        lines.extend(code.map(|code| format!("    code      {}", escape(code))));
     }
     let advice = advice(failure);
     if !advice.is_empty() {

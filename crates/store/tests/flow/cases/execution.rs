@@ -1,6 +1,6 @@
 //! Running tasks: order, propagation of failures, retries, cancelling and taking over.
 
-use panpan_flow::TASKS_SCOPE;
+use panpan_flow::{TASKS_SCOPE, WorkerSettings};
 use panpan_runtime::Identity;
 use serde_json::json;
 
@@ -273,4 +273,19 @@ pub(crate) async fn a_caller_sees_only_its_own_tasks(fixture: Fixture) {
         fixture.code("tasks/get", json!({"task_id": id(9)})).await,
         "TASK_NOT_FOUND"
     );
+}
+
+pub(crate) async fn a_worker_of_one_flow_leaves_the_others(fixture: Fixture) {
+    let other = fixture.execute(json!([task(1, "other")])).await;
+    let own = fixture.execute(json!([task(2, "own")])).await;
+    let worker = fixture.worker_of(WorkerSettings {
+        only_flow: Some(own.parse().unwrap()),
+        ..WorkerSettings::default()
+    });
+    fixture.wait_for(&own, "completed").await;
+    assert_eq!(fixture.status(&other).await, "pending");
+    drop(worker);
+    let _worker = fixture.worker();
+    fixture.wait_for(&other, "completed").await;
+    assert_eq!(fixture.world.runs(), ["own", "other"]);
 }

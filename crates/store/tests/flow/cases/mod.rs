@@ -25,6 +25,7 @@ macro_rules! all {
                 a_task_that_failed_runs_again_as_a_new_generation,
                 cancelling_a_running_task_stops_its_handler,
                 another_worker_takes_over_when_a_lease_ends,
+                a_worker_of_one_flow_leaves_the_others,
                 a_caller_sees_only_its_own_tasks,
             ]
             random: [events_in_any_order_follow_the_rules]

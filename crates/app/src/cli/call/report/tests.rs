@@ -83,6 +83,20 @@ fn every_violation_shows_the_expected_and_the_found_value() {
 }
 
 #[test]
+fn violations_with_different_codes_show_them() {
+    let failure = Failure::new(codes::INVALID_INPUT)
+        .with_violation(Violation::value("/tasks/0/name", "is odd"))
+        .with_violation(Violation::value("/tasks/1/parent_id", "no such task"))
+        .with_detail(
+            "violation_codes",
+            json!(["INVALID_INPUT", "INVALID_PARENT_REFERENCE"]),
+        );
+    let report = report(&failure.redacted(), None, Colour::Off);
+    let line = "  /tasks/1/parent_id: no such task\n    code      INVALID_PARENT_REFERENCE\n";
+    assert!(report.contains(line), "{report}");
+}
+
+#[test]
 fn adjustments_and_alternatives_can_be_copied_to_a_shell() {
     let failure = Failure::new(codes::INVALID_INPUT_ERROR)
         .with_adjustment("code", "ERR_TIMEOUT")

@@ -1,0 +1,182 @@
+//! Executes and watches flows: with a worker in this process if there is no server, and with a clear end.
+
+use std::io::{self, IsTerminal, Write};
+
+use panpan_flow::TaskId;
+use panpan_runtime::CancellationToken;
+use serde_json::Value;
+use tokio::task::JoinHandle;
+
+use super::super::INTERRUPTED;
+use super::super::call::{End, unless_interrupted};
+use super::super::error::NEGATIVE;
+use super::render::summary;
+use super::screen::{self, Screen};
+use super::session::STOP_TIMEOUT;
+use super::watch::{Shows, Since, Watch, Watched};
+use super::{Console, load, options};
+use crate::signals::Signals;
+
+const EXECUTE: &str = "tasks/execute";
+
+impl Console<'_> {
+    /// Creates tasks and runs them.
+    pub(super) async fn execute(&self, input: Value, is_shown: bool) -> anyhow::Result<u8> {
+        let end = self.call(EXECUTE, input).await?;
+        self.after_execute(&end, None, Since::Creation, is_shown)
+            .await
+    }
+
+    /// Runs tasks again.
+    pub(super) async fn retry(&self, args: &options::Retry) -> anyhow::Result<u8> {
+        let mut before = None;
+        if args.watch || self.session.is_local() {
+            match load::flow_of(self.session, &args.id).await? {
+                Ok((_, flow)) => before = flow.updated_at(),
+                Err(end) => return self.print(EXECUTE, &end, Some(&args.id)).await,
+            }
+        }
+        let end = self.call(EXECUTE, args.input()).await?;
+        let since = Since::Execution(before);
+        self.after_execute(&end, Some(&args.id), since, args.watch)
+            .await
+    }
+
+    /// Prints that tasks were executed, or watches them. In this process they run only while it waits, so it waits
+    /// until the flow rests.
+    async fn after_execute(
+        &self,
+        end: &End,
+        id: Option<&str>,
+        since: Since,
+        is_shown: bool,
+    ) -> anyhow::Result<u8> {
+        let root = match end {
+            End::Output { value, .. } => value["root_task_id"].as_str(),
+            _ => None,
+        };
+        let root: Option<TaskId> = root.and_then(|root| root.parse().ok());
+        // The tree and the lines about events name the flow themselves.
+        let is_named = is_shown && !self.common.output.json;
+        let exit_code = match root {
+            Some(_) if is_named => 0,
+            _ => self.print(EXECUTE, end, id).await?,
+        };
+        match root {
+            Some(root) if is_shown || self.session.is_local() => {
+                self.watch(root, since, is_shown).await
+            }
+            _ => Ok(exit_code),
+        }
+    }
+
+    /// Watches the flow of a task.
+    pub(super) async fn watch_existing(&self, id: &str) -> anyhow::Result<u8> {
+        match load::task(self.session, id).await? {
+            Ok(task) => self.watch(task.root, Since::Now, true).await,
+            Err(end) => self.print("tasks/get", &end, Some(id)).await,
+        }
+    }
+
+    async fn watch(&self, root: TaskId, since: Since, is_shown: bool) -> anyhow::Result<u8> {
+        let stop = CancellationToken::new();
+        let worker = self.session.worker(root);
+        let worker = worker.map(|it| tokio::spawn(it.run(stop.clone())));
+        let mut signals = Signals::to_stop()?;
+        let following = self.follow(root, since, is_shown);
+        let watched = unless_interrupted(signals.next(), following).await;
+        stop.cancel();
+        if let Some(worker) = worker {
+            self.wait_for(worker, &mut signals, watched.is_none())
+                .await?;
+        }
+        match watched {
+            Some(watched) => self.report(root, watched?).await,
+            None => {
+                writeln!(io::stderr(), "{}", self.interrupted(root))?;
+                Ok(INTERRUPTED)
+            }
+        }
+    }
+
+    async fn follow(&self, root: TaskId, since: Since, is_shown: bool) -> anyhow::Result<Watched> {
+        let is_terminal = io::stdout().is_terminal();
+        let shows = match (is_shown, self.common.output.json) {
+            (false, _) => Shows::Nothing,
+            (true, true) => Shows::Json,
+            (true, false) if is_terminal => Shows::Tree(Screen::new(screen::size()), self.colour()),
+            (true, false) => Shows::Lines,
+        };
+        match load::flow_of(self.session, &root.to_string()).await? {
+            Ok((root, flow)) => {
+                let watch = Watch::new(self.session, root, flow, since, shows);
+                watch.run().await
+            }
+            Err(end) => Ok(Watched::Lost(end)),
+        }
+    }
+
+    /// Waits until the tasks that run in this process have ended; another interrupt ends it at once.
+    async fn wait_for(
+        &self,
+        mut worker: JoinHandle<()>,
+        signals: &mut Signals,
+        is_interrupted: bool,
+    ) -> io::Result<()> {
+        if is_interrupted && !worker.is_finished() {
+            let message = "panpan: waiting for running tasks; press Ctrl-C again to stop at once";
+            writeln!(io::stderr(), "{message}")?;
+        }
+        let ended = tokio::time::timeout(STOP_TIMEOUT, &mut worker);
+        if unless_interrupted(signals.next(), ended).await.is_none() {
+            self.session.exit_at_once();
+        }
+        Ok(())
+    }
+
+    async fn report(&self, root: TaskId, watched: Watched) -> anyhow::Result<u8> {
+        let (flow, succeeded) = match watched {
+            Watched::Rests { flow, succeeded } => (flow, succeeded),
+            Watched::Lost(end) => {
+                let exit_code = self.print("tasks/events", &end, None).await?;
+                writeln!(io::stderr(), "\nhint: {}", self.continue_hint(root))?;
+                return Ok(exit_code);
+            }
+        };
+        let mut messages = io::stderr().lock();
+        writeln!(messages, "panpan: the flow rests: {}", summary(&flow))?;
+        if succeeded {
+            return Ok(0);
+        }
+        let options = self.common.target.repeated();
+        writeln!(
+            messages,
+            "\nhint: `panpan task list --root {root} --status failed{options}` prints the failures; \
+             `panpan task retry {root}{options}` runs what failed again"
+        )?;
+        Ok(NEGATIVE)
+    }
+
+    fn interrupted(&self, root: TaskId) -> String {
+        let what = match (self.session.is_local(), self.session.keeps_tasks()) {
+            (false, _) => "stopped watching; the flow continues on the server",
+            (true, true) => "interrupted; tasks that have not run stay in the store",
+            (true, false) => {
+                return "panpan: interrupted; the store memory: keeps no tasks".to_owned();
+            }
+        };
+        format!("panpan: {what}\n\nhint: {}", self.continue_hint(root))
+    }
+
+    fn continue_hint(&self, root: TaskId) -> String {
+        let options = self.common.target.repeated();
+        match self.session.is_local() {
+            true => format!(
+                "`panpan task tree {root} --watch{options}` continues the flow, and so does a server with the same store"
+            ),
+            false => format!(
+                "`panpan task tree {root} --watch{options}` shows the flow again, `panpan task cancel ID{options}` cancels a task"
+            ),
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! Follows the events of a flow until it rests, and shows them.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use panpan_flow::{State, TaskId};
+use serde_json::Value;
+use tokio::time::{MissedTickBehavior, interval, sleep};
+
+use super::super::call::End;
+use super::super::terminal::{Colour, escape, write_document};
+use super::flow::SeenFlow;
+use super::load;
+use super::render::{Drawing, heading};
+use super::screen::{self, Screen};
+use super::seen::SeenEvent;
+use super::session::{Events, Interruption, Session};
+use crate::signals::Signals;
+
+/// How often the tree is drawn.
+const REDRAW: Duration = Duration::from_millis(200);
+
+/// How many tasks are read again before the tree is drawn.
+const REFRESHED_AT_ONCE: usize = 16;
+
+/// How often, and after which time, a lost connection is opened again if no event came meanwhile.
+const RECONNECTS: u32 = 10;
+const RECONNECT_DELAY: Duration = Duration::from_secs(1);
+
+/// How events are shown.
+#[derive(Debug)]
+pub(super) enum Shows {
+    Nothing,
+    /// One line of text for each event.
+    Lines,
+    /// One JSON document for each event.
+    Json,
+    /// The tree, on a terminal.
+    Tree(Screen, Colour),
+}
+
+/// How watching ended.
+#[derive(Debug)]
+pub(super) enum Watched {
+    /// No task can run without another command.
+    Rests { flow: SeenFlow, succeeded: bool },
+    /// There are no events any more.
+    Lost(End),
+}
+
+/// A flow that is being watched.
+#[derive(Debug)]
+pub(super) struct Watch<'a> {
+    session: &'a Session,
+    root: TaskId,
+    flow: SeenFlow,
+    shows: Shows,
+    /// Events until this time are not shown.
+    shown_after: Option<Timestamp>,
+    /// The flow was executed after this time: it rests only later.
+    executed_after: Option<Timestamp>,
+    /// The number of the last event.
+    after: u64,
+    /// When the flow rested, if nothing happened since.
+    rested_at: Option<Timestamp>,
+    /// Tasks of which more is known than was read.
+    stale: BTreeSet<TaskId>,
+}
+
+/// Where watching begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Since {
+    /// At the first event: the flow is new.
+    Creation,
+    /// At the execution after this time.
+    Execution(Option<Timestamp>),
+    /// At the state that was read.
+    Now,
+}
+
+impl<'a> Watch<'a> {
+    pub(super) fn new(
+        session: &'a Session,
+        root: TaskId,
+        flow: SeenFlow,
+        since: Since,
+        shows: Shows,
+    ) -> Self {
+        let (shown_after, executed_after) = match since {
+            Since::Creation => (None, None),
+            Since::Execution(before) => (before, before),
+            Since::Now => (flow.updated_at(), None),
+        };
+        Self {
+            session,
+            root,
+            flow,
+            shows,
+            shown_after,
+            executed_after,
+            after: 0,
+            rested_at: None,
+            stale: BTreeSet::new(),
+        }
+    }
+    /// Follows the flow until it rests.
+    pub(super) async fn run(mut self) -> anyhow::Result<Watched> {
+        if let Shows::Lines = self.shows {
+            print(&escape(&heading(&self.flow)))?;
+        }
+        let mut resizes = Signals::of_resizes()?;
+        let mut reconnects = 0;
+        loop {
+            let before = self.after;
+            let followed = match self.session.events(self.root, self.after).await {
+                Ok(events) => self.follow(events, &mut resizes).await?,
+                Err(interruption) => Err(interruption),
+            };
+            reconnects = match self.after > before {
+                true => 0,
+                false => reconnects + 1,
+            };
+            match followed {
+                Ok(()) if self.rests() => return self.finish().await,
+                Err(Interruption::Ends(failure)) => {
+                    let replayed = false;
+                    return Ok(Watched::Lost(End::Failed { failure, replayed }));
+                }
+                Err(Interruption::Lost(failure)) if reconnects > RECONNECTS => {
+                    return Ok(Watched::Lost(End::NoResponse(failure)));
+                }
+                Err(Interruption::Lost(_)) => sleep(RECONNECT_DELAY).await,
+                Ok(()) => {}
+            }
+        }
+    }
+
+    /// Whether the flow rests, and not only since before it was executed.
+    fn rests(&self) -> bool {
+        self.rested_at
+            .is_some_and(|at| self.executed_after.is_none_or(|before| at > before))
+    }
+
+    /// Follows one subscription to its end.
+    async fn follow(
+        &mut self,
+        mut events: Events,
+        resizes: &mut Signals,
+    ) -> anyhow::Result<Result<(), Interruption>> {
+        let is_tree = matches!(self.shows, Shows::Tree(..));
+        let mut redraws = interval(REDRAW);
+        redraws.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                event = events.next() => match event {
+                    Ok(Some(event)) => self.take(&event).await?,
+                    Ok(None) => return Ok(Ok(())),
+                    Err(interruption) => return Ok(Err(interruption)),
+                },
+                _ = redraws.tick(), if is_tree => self.redraw(REFRESHED_AT_ONCE).await?,
+                () = resizes.next(), if is_tree => self.resize()?,
+            }
+        }
+    }
+
+    async fn take(&mut self, item: &Value) -> anyhow::Result<()> {
+        // A newer server may have events that this program does not know.
+        let Some(event) = SeenEvent::read(item) else {
+            return Ok(());
+        };
+        self.after = event.number;
+        self.rested_at = event.is_final.then_some(event.at);
+        let has_more = self.flow.apply(&event);
+        let is_new = self.shown_after.is_none_or(|after| event.at > after);
+        match self.shows {
+            Shows::Json if is_new => write_document(item, false, &mut io::stdout().lock())?,
+            Shows::Lines if is_new && !event.is_final => {
+                if has_more {
+                    self.refresh(event.task).await?;
+                }
+                print(&self.drawing().event(&self.flow, &event))?;
+            }
+            Shows::Tree(..) if has_more => {
+                self.stale.insert(event.task);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Reads a task again. If that fails, it is shown as the event describes it.
+    async fn refresh(&mut self, id: TaskId) -> anyhow::Result<()> {
+        if self.flow.find(id).is_some()
+            && let Ok(task) = load::task(self.session, &id.to_string()).await?
+        {
+            self.flow.replace(task);
+        }
+        Ok(())
+    }
+
+    async fn redraw(&mut self, refreshed: usize) -> anyhow::Result<()> {
+        self.stale.extend(self.flow.due(Timestamp::now()));
+        for _ in 0..refreshed {
+            let Some(id) = self.stale.pop_first() else {
+                break;
+            };
+            self.refresh(id).await?;
+        }
+        let drawing = self.drawing();
+        if let Shows::Tree(screen, _) = &mut self.shows {
+            screen.draw(drawing.lines(&self.flow), &mut io::stdout().lock())?;
+        }
+        Ok(())
+    }
+
+    fn resize(&mut self) -> io::Result<()> {
+        match &mut self.shows {
+            Shows::Tree(screen, _) => screen.resize(screen::size(), &mut io::stdout().lock()),
+            _ => Ok(()),
+        }
+    }
+
+    fn drawing(&self) -> Drawing {
+        let (size, colour) = match &self.shows {
+            Shows::Tree(screen, colour) => (Some(screen.size), *colour),
+            _ => (None, Colour::Off),
+        };
+        Drawing {
+            size,
+            colour,
+            now: Timestamp::now(),
+        }
+    }
+
+    async fn finish(mut self) -> anyhow::Result<Watched> {
+        if let Shows::Tree(..) = self.shows {
+            self.redraw(usize::MAX).await?;
+        }
+        let mut succeeded = self.flow.has_succeeded();
+        if self.flow.total > self.flow.rows().len() as u64 {
+            let rows = self.flow.rows().iter();
+            let shown = rows.filter(|row| row.task.state != State::Completed);
+            let shown = shown.count() as u64;
+            match load::not_completed(self.session, self.root).await? {
+                Ok(all) => succeeded &= all == shown,
+                Err(end) => return Ok(Watched::Lost(end)),
+            }
+        }
+        let flow = self.flow;
+        Ok(Watched::Rests { flow, succeeded })
+    }
+}
+
+/// Prints a line that is escaped already, or contains colours.
+fn print(line: &str) -> io::Result<()> {
+    use std::io::Write as _;
+    let mut out = io::stdout().lock();
+    writeln!(out, "{line}")?;
+    out.flush()
+}
