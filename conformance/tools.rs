@@ -6,11 +6,14 @@ use std::sync::{Arc, OnceLock};
 
 use panpan_contract::operation::{OperationName, OperationSpec, OperationType};
 use panpan_failure::{Failure, codes};
+use panpan_flow::Flows;
 use panpan_runtime::{
     Context, Dispatcher, Handler, Ports, Progress, Question, QuestionKind, QuestionReply,
     Registration, Registry, RegistryProblems,
 };
 use serde_json::{Value, json};
+
+use crate::task_tools::task_tools;
 
 /// A red pixel.
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
@@ -19,10 +22,10 @@ const WAV: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA="
 /// The duration of each step of the tool with progress.
 const STEP_MS: u64 = 50;
 
-/// A dispatcher for the tools; one tool changes the list of tools.
-pub(crate) fn dispatcher(ports: Ports) -> Result<Dispatcher, RegistryProblems> {
+/// A dispatcher for the tools and the operations of tasks; one tool changes the list of tools.
+pub(crate) fn dispatcher(ports: Ports, flows: &Flows) -> Result<Dispatcher, RegistryProblems> {
     let own = Arc::new(OnceLock::new());
-    let dispatcher = Dispatcher::new(registry(&own, false)?, ports);
+    let dispatcher = Dispatcher::new(registry(&own, flows, false)?, ports);
     // Set once, here.
     let _ = own.set(dispatcher.clone());
     Ok(dispatcher)
@@ -30,16 +33,20 @@ pub(crate) fn dispatcher(ports: Ports) -> Result<Dispatcher, RegistryProblems> {
 
 fn registry(
     own: &Arc<OnceLock<Dispatcher>>,
+    flows: &Flows,
     has_another: bool,
 ) -> Result<Registry, RegistryProblems> {
     let mut tools = content_tools();
     tools.extend(asking_tools());
+    tools.extend(task_tools());
+    let tasks = panpan_flow::operations(flows).into_iter();
+    tools.extend(tasks.map(Registration::not_offered_to_models));
     tools.extend([
         tool("test_error_handling", fail),
         tool("test_tool_with_progress", progress),
         schema_tool(),
         header_tool(),
-        change_tool(own, has_another),
+        change_tool(own, flows, has_another),
     ]);
     if has_another {
         tools.push(says("test_another_tool", "Is there every other time."));
@@ -164,7 +171,7 @@ fn question_name(properties: &Value) -> Option<String> {
 }
 
 /// A tool that asks the questions one after the other, and returns the replies.
-fn asks(name: &'static str, questions: &[(&str, Value)]) -> Registration {
+pub(crate) fn asks(name: &'static str, questions: &[(&str, Value)]) -> Registration {
     let questions: Vec<Question> = questions
         .iter()
         .map(|(message, properties)| Question {
@@ -245,12 +252,12 @@ fn header_tool() -> Registration {
 }
 
 /// Adds another tool, or removes it.
-fn change_tool(own: &Arc<OnceLock<Dispatcher>>, has_another: bool) -> Registration {
-    let own = own.clone();
+fn change_tool(own: &Arc<OnceLock<Dispatcher>>, flows: &Flows, has_another: bool) -> Registration {
+    let (own, flows) = (own.clone(), flows.clone());
     tool(
         "test_trigger_tool_change",
         move |_: Context, _: Arc<Value>| {
-            let changed = registry(&own, !has_another);
+            let changed = registry(&own, &flows, !has_another);
             if let (Some(dispatcher), Ok(changed)) = (own.get(), changed) {
                 dispatcher.replace(changed);
             }
@@ -272,12 +279,12 @@ fn gives(name: &'static str, content: &[Value]) -> Registration {
     })
 }
 
-fn saying(text: &str) -> Value {
+pub(crate) fn saying(text: &str) -> Value {
     json!({"content": [{"type": "text", "text": text}]})
 }
 
 /// An operation that is listed under the tool name that the suite expects.
-fn tool(name: &'static str, handler: impl Handler) -> Registration {
+pub(crate) fn tool(name: &'static str, handler: impl Handler) -> Registration {
     let operation = OperationName::new(&format!("conformance/{name}")).expect("the name is valid");
     let mut spec = OperationSpec::new(operation, OperationType::Query);
     spec.description = Some(format!("The conformance suite's {name}."));

@@ -1,6 +1,7 @@
 //! The backend that commands serve from or call into: the store, the operations and the dispatcher.
 
 mod running;
+mod tasks;
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,8 +14,7 @@ use panpan_redact::Redactor;
 use panpan_runtime::system::SystemClock;
 use panpan_runtime::{Builder, Dispatcher, Ports, Registration, Registry, Settings};
 use panpan_surfaces::identity::Tokens;
-use panpan_surfaces::limits::Limits;
-use panpan_surfaces::{Anonymous, Gateway};
+use panpan_surfaces::mcp::TaskInputs;
 use panpan_upstream::mcp::{McpError, McpOperations, McpUpstream};
 
 use crate::config::Config;
@@ -39,6 +39,8 @@ pub(crate) struct Backend {
     sources: Mutex<SourceOperations>,
     /// Whether this command runs tasks, and not only creates them.
     runs_tasks: bool,
+    /// The questions of tasks that run here.
+    task_inputs: Arc<TaskInputs>,
 }
 
 /// A selection of MCP servers.
@@ -134,6 +136,7 @@ impl Backend {
             calls,
             sources: Mutex::new(sources),
             runs_tasks: false,
+            task_inputs: TaskInputs::new(),
         })
     }
 
@@ -339,13 +342,6 @@ impl Backend {
     /// The tokens in the store.
     pub(crate) fn tokens(&self) -> Tokens {
         Tokens::new(self.store.documents.clone(), Arc::new(SystemClock))
-    }
-
-    /// The gateway to the dispatcher, with the resources and prompts of the MCP servers. Needs a tokio runtime.
-    pub(crate) fn gateway(&self, anonymous: Anonymous, limits: Limits) -> Gateway {
-        let gateway = Gateway::new(self.dispatcher.clone(), self.tokens(), anonymous, limits);
-        crate::library::attach(&gateway, &self.servers);
-        gateway
     }
 }
 

@@ -40,4 +40,4 @@ pub use task::{
     RETRY_ATTEMPTS_LIMIT, ReadTask, RequestPlace, SCHEMA_TYPES, Schemas, TaskId, TaskView,
     read_task_id, read_tasks, result_object,
 };
-pub use worker::{RESULT_BYTES_LIMIT, Worker, WorkerSettings};
+pub use worker::{RESULT_BYTES_LIMIT, TaskClients, Worker, WorkerSettings};

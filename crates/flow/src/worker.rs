@@ -4,6 +4,7 @@
 //! extended while handlers run. `attempt` runs one task.
 
 mod attempt;
+mod clients;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use crate::ports::{self, Key};
 use crate::task::TaskId;
 pub use attempt::RESULT_BYTES_LIMIT;
 use attempt::{TaskProgress, run_attempt};
+pub use clients::TaskClients;
 
 /// The settings of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +62,8 @@ pub struct Worker {
     dispatcher: Dispatcher,
     ports: Ports,
     settings: WorkerSettings,
+    /// Reaches the clients that created tasks.
+    clients: Option<Arc<dyn TaskClients>>,
     running: BTreeMap<Key, Running>,
     sender: mpsc::UnboundedSender<Finished>,
     finished: mpsc::UnboundedReceiver<Finished>,
@@ -102,6 +106,7 @@ impl Worker {
             dispatcher,
             ports,
             settings,
+            clients: None,
             running: BTreeMap::new(),
             sender,
             finished,
@@ -109,6 +114,13 @@ impl Worker {
             may_be_ready: true,
             heartbeat_at,
         }
+    }
+
+    /// The same worker; its tasks can ask their clients for input.
+    #[must_use]
+    pub fn asking(mut self, clients: Arc<dyn TaskClients>) -> Self {
+        self.clients = Some(clients);
+        self
     }
 
     /// Runs tasks until it is stopped; then waits until running tasks have ended.
@@ -213,9 +225,10 @@ impl Worker {
             lost.stop.cancel();
         }
         let (dispatcher, sender) = (self.dispatcher.clone(), self.sender.clone());
+        let clients = self.clients.clone();
         let ends = EndOnDrop::new(sender, lease);
         self.ports.spawn.spawn(Box::pin(async move {
-            let ended = run_attempt(&dispatcher, task, stop, progress).await;
+            let ended = run_attempt(&dispatcher, clients.as_deref(), task, stop, progress).await;
             ends.end(ended);
         }));
     }

@@ -2,6 +2,8 @@
 //!
 //! No protocol reaches the dispatcher past the gateway, so each limit covers all protocols together.
 
+mod surface;
+
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -20,7 +22,9 @@ use crate::identity::{self, Tokens};
 use crate::items::Items;
 use crate::library::Library;
 use crate::limits::{BufferedBytes, ConcurrencyLimit, Limits, Permit, RateLimit};
+use crate::mcp::TaskInputs;
 use crate::metrics::{self, CallMetrics, Metrics};
+pub use surface::Surface;
 
 /// How often the token of an open subscription is checked again.
 const TOKEN_CHECK_INTERVAL: Duration = Duration::from_secs(5);
@@ -44,6 +48,8 @@ struct Inner {
     metrics: Metrics,
     /// Resources, prompts and completions.
     library: OnceLock<Arc<dyn Library>>,
+    /// The questions of running tasks.
+    task_inputs: OnceLock<Arc<TaskInputs>>,
     /// Limits the log lines about failures.
     lines: LogThrottle,
     /// Calls whose callers wait for the response.
@@ -59,34 +65,6 @@ pub enum Anonymous {
     Served,
     /// Every call needs a token.
     Refused,
-}
-
-/// The protocol of a call, as a label in metrics and logs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Surface {
-    /// `/call`, `/batch`, `/subscribe`, `/operations`.
-    Http,
-    /// JSON-RPC 2.0.
-    JsonRpc,
-    /// Event envelopes on a WebSocket.
-    WebSocket,
-    /// The Model Context Protocol.
-    Mcp,
-}
-
-impl Surface {
-    /// All protocols, in the order of their discriminants.
-    pub(crate) const ALL: [Self; 4] = [Self::Http, Self::JsonRpc, Self::WebSocket, Self::Mcp];
-
-    /// The name in metrics and logs.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Http => "http",
-            Self::JsonRpc => "jsonrpc",
-            Self::WebSocket => "websocket",
-            Self::Mcp => "mcp",
-        }
-    }
 }
 
 impl Gateway {
@@ -117,6 +95,7 @@ impl Gateway {
             limits,
             metrics: Metrics::default(),
             library: OnceLock::new(),
+            task_inputs: OnceLock::new(),
             lines: LogThrottle::default(),
             awaited_calls: TaskTracker::new(),
             tasks: TaskTracker::new(),
@@ -136,6 +115,16 @@ impl Gateway {
     /// The library of resources, prompts and completions, if there is one.
     pub(crate) fn library(&self) -> Option<&dyn Library> {
         self.0.library.get().map(|library| &**library)
+    }
+
+    /// Sets the questions that running tasks ask their clients. Later calls have no effect.
+    pub fn set_task_inputs(&self, inputs: Arc<TaskInputs>) {
+        let _ = self.0.task_inputs.set(inputs);
+    }
+
+    /// The questions of running tasks, if they can ask any.
+    pub(crate) fn task_inputs(&self) -> Option<&Arc<TaskInputs>> {
+        self.0.task_inputs.get()
     }
 
     /// The configured limits.

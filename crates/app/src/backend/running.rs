@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use panpan_flow::{FLOWS_KEPT_MS, Flows, TaskId, Worker, WorkerSettings};
-use panpan_runtime::{CancellationToken, Dispatcher, Ports};
+use panpan_flow::{FLOWS_KEPT_MS, Flows};
+use panpan_runtime::{CancellationToken, Dispatcher};
+use panpan_surfaces::limits::Limits;
+use panpan_surfaces::{Anonymous, Gateway};
 use panpan_upstream::mcp::McpUpstream;
 
 use super::Backend;
@@ -17,26 +19,12 @@ const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(2);
 const ROUNDS_PER_SWEEP: u64 = 30;
 
 impl Backend {
-    /// The worker that runs tasks, if this command serves them.
-    fn worker(&self) -> Option<Worker> {
-        if !self.runs_tasks || !self.has_tasks() {
-            return None;
-        }
-        let flows = self.store.flows.clone();
-        let ports = Ports::system(self.store.outcomes.clone());
-        let settings = WorkerSettings::default();
-        Some(Worker::new(flows, self.dispatcher.clone(), ports, settings))
-    }
-
-    /// A worker for one flow: tasks of other flows may call operations that only their server has.
-    pub(crate) fn worker_of(&self, root: TaskId) -> Option<Worker> {
-        let flows = self.store.flows.clone()?;
-        let ports = Ports::system(self.store.outcomes.clone());
-        let settings = WorkerSettings {
-            only_flow: Some(root),
-            ..WorkerSettings::default()
-        };
-        Some(Worker::new(flows, self.dispatcher.clone(), ports, settings))
+    /// The gateway to the dispatcher, with the resources and prompts of the MCP servers. Needs a tokio runtime.
+    pub(crate) fn gateway(&self, anonymous: Anonymous, limits: Limits) -> Gateway {
+        let gateway = Gateway::new(self.dispatcher.clone(), self.tokens(), anonymous, limits);
+        crate::library::attach(&gateway, &self.servers);
+        gateway.set_task_inputs(self.task_inputs.clone());
+        gateway
     }
 
     /// Does some work while the store is maintained and tasks run, then waits for keyed calls that still run, at most for the
@@ -52,6 +40,8 @@ impl Backend {
         let done = work.await;
         // Tasks that are cut off are taken over when their leases end.
         stop.cancel();
+        // Nobody can answer their questions any more.
+        self.task_inputs.stop();
         // Keyed calls continue after their callers have left.
         let drained = tokio::time::timeout(left(), async {
             self.dispatcher.drain().await;

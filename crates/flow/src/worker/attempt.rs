@@ -14,6 +14,7 @@ use panpan_runtime::{
 };
 use serde_json::{Map, Value};
 
+use super::clients::TaskClients;
 use crate::authority::Authority;
 use crate::engine::{ClaimedTask, Ended};
 use crate::plan::inputs::input_violations;
@@ -56,6 +57,7 @@ impl ReportProgress for TaskProgress {
 /// Runs one attempt.
 pub(super) async fn run_attempt(
     dispatcher: &Dispatcher,
+    clients: Option<&dyn TaskClients>,
     task: ClaimedTask,
     stop: CancellationToken,
     progress: Arc<TaskProgress>,
@@ -86,11 +88,16 @@ pub(super) async fn run_attempt(
         abandoned: task.was_abandoned.then_some(task.row.run.recoveries),
     };
     let owner = task.row.owner.clone();
+    let params = definition.params.as_ref();
+    let client = clients
+        .zip(params)
+        .and_then(|(clients, params)| clients.client(task.row.id, owner.as_deref(), params));
     let request = CallRequest {
         owner: owner.map_or(StateOwner::Anyone, StateOwner::Caller),
         caller,
         abort: Some(stop),
         progress: Some(progress),
+        client,
         ..CallRequest::from_wire(method, Value::Object(inputs))
     };
     let attempt = dispatcher.dispatch_task(request, state).await;

@@ -469,7 +469,7 @@ fn is_open_circuit(code: &Code) -> bool {
 }
 
 /// The first violation of the declared output schema, as a message.
-pub(super) fn output_violation(operation: &Operation, output: &Value) -> Option<String> {
+pub(crate) fn output_violation(operation: &Operation, output: &Value) -> Option<String> {
     match operation.output_schema()? {
         Ok(schema) => {
             let checked = schema.check(&operation.spec().output_schema, output);

@@ -66,6 +66,7 @@ use crate::settings::Settings;
 use crate::time::later;
 use advise::Retention;
 use attempt_loop::Finished;
+pub(crate) use attempt_loop::output_violation;
 use claim::{Claimed, KeyCheck, check_key};
 use failure_streaks::FailureStreaks;
 use keyed::RunningCalls;

@@ -161,6 +161,11 @@ impl Operation {
         is_declared(schema).then(|| compiled(&self.output, schema))
     }
 
+    /// The first violation of the declared output schema by an output that was stored, as a message.
+    pub fn output_violation(&self, output: &Value) -> Option<String> {
+        crate::dispatch::output_violation(self, output)
+    }
+
     /// The sensitive members of the input.
     pub(crate) fn input_markers(&self) -> &Markers {
         &self.input_markers

@@ -104,6 +104,10 @@ impl<'a> FastCall<'a> {
         }
         let entry = index.by_tool(&self.tool);
         let entry = entry.filter(|entry| !entry.has_headers)?;
+        // Whether it becomes a task depends on the client.
+        if entry.task.applies(&self.meta) {
+            return None;
+        }
         let scope = RequestScope {
             gateway: &shared.gateway,
             caller,

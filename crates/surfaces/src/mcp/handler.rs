@@ -8,14 +8,15 @@ use panpan_mcp::library::{List, Request, ServerPeerInfo};
 use panpan_mcp::names::PANPAN_CAPABILITY;
 use panpan_runtime::Listener;
 use rmcp::model::{
-    CallToolRequestMethod, CallToolRequestParams, CallToolResponse, CancelledNotificationParam,
-    CompleteRequestParams, CompleteResult, ConstString, CustomRequest, CustomResult,
-    ExperimentalCapabilities, ExtensionCapabilities, GetPromptRequestMethod,
-    GetPromptRequestParams, GetPromptResponse, Implementation, InitializeRequestParams,
-    InitializeResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
-    ListToolsResult, PaginatedRequestParams, ReadResourceRequestMethod, ReadResourceRequestParams,
-    ReadResourceResponse, ServerCapabilities, ServerConfig, ServerResult, SetLevelRequestParams,
-    SubscribeRequestParams, SubscriptionFilter, TASKS_EXTENSION_ID, Tool, UnsubscribeRequestParams,
+    CallToolRequestMethod, CallToolRequestParams, CallToolResponse, CancelTaskParams,
+    CancelledNotificationParam, CompleteRequestParams, CompleteResult, ConstString, CustomRequest,
+    CustomResult, ExperimentalCapabilities, ExtensionCapabilities, GetPromptRequestMethod,
+    GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult, Implementation,
+    InitializeRequestParams, InitializeResult, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestMethod,
+    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
+    ServerResult, SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter,
+    TASKS_EXTENSION_ID, Tool, UnsubscribeRequestParams, UpdateTaskParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -44,10 +45,16 @@ fn experimental(upstream: &mut ServerCapabilities) -> ExperimentalCapabilities {
 }
 
 /// The extensions of the server that panpan stands for. Additions to tools, results and resources
-/// pass through unchanged. Methods of an extension do not, so tasks are left out.
-fn extensions(upstream: &mut ServerCapabilities) -> Option<ExtensionCapabilities> {
-    let mut extensions = upstream.extensions.take()?;
+/// pass through unchanged. Methods of an extension do not, so its tasks are left out: panpan has its own.
+fn extensions(
+    upstream: &mut ServerCapabilities,
+    offers_tasks: bool,
+) -> Option<ExtensionCapabilities> {
+    let mut extensions = upstream.extensions.take().unwrap_or_default();
     extensions.remove(TASKS_EXTENSION_ID);
+    if offers_tasks {
+        extensions.insert(TASKS_EXTENSION_ID.to_owned(), Map::new());
+    }
     (!extensions.is_empty()).then_some(extensions)
 }
 
@@ -66,7 +73,7 @@ impl ServerHandler for Server {
             .enable_tool_list_changed()
             .enable_experimental_with(experimental(&mut about.capabilities))
             .build();
-        capabilities.extensions = extensions(&mut about.capabilities);
+        capabilities.extensions = extensions(&mut about.capabilities, self.offers_tasks());
         self.offer().declare(&mut capabilities);
         ServerConfig::new(capabilities)
             .with_server_info(about.server_info.unwrap_or_else(panpan))
@@ -209,6 +216,33 @@ impl ServerHandler for Server {
         Ok(listed)
     }
 
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetTaskResult, ErrorData> {
+        let caller = self.caller(&context);
+        Box::pin(self.detailed_task(caller, &request.task_id)).await
+    }
+
+    async fn update_task(
+        &self,
+        request: UpdateTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let (caller, responses) = (self.caller(&context), request.input_responses);
+        Box::pin(self.answer_task(caller, &request.task_id, responses)).await
+    }
+
+    async fn cancel_task(
+        &self,
+        request: CancelTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let caller = self.caller(&context);
+        Box::pin(self.cancel_task_of(caller, &request.task_id)).await
+    }
+
     // The methods below exist only if the gateway has resources and prompts to offer.
 
     async fn list_prompts(
@@ -298,13 +332,16 @@ impl ServerHandler for Server {
         Box::pin(self.call(&request.name, input, resume, &context)).await
     }
 
-    /// Gets every request that rmcp cannot parse, also a `tools/call` with malformed params.
+    /// Gets every request that rmcp cannot parse, those of sessions about tasks, and a `tools/call` with malformed params.
     /// Arguments that are not an object are the tool's to refuse, like any other invalid input.
     async fn on_custom_request(
         &self,
         request: CustomRequest,
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
+        if let Some(response) = Box::pin(self.session_request(&request, &context)).await {
+            return response.map(CustomResult);
+        }
         if request.method != CallToolRequestMethod::VALUE {
             let message = format!("unknown method {}", truncated(&request.method));
             return Err(rpc_error::unknown_method(message));

@@ -20,6 +20,7 @@ use panpan_failure::Failure;
 use panpan_failure::read::wide_numbers;
 use panpan_runtime::CancellationToken;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use serde_json::Value;
 use tower::Service as _;
 
 use super::ToolForm;
@@ -27,6 +28,7 @@ use super::fast_path::{FastCall, SESSION};
 use super::message::{error_response, id_of, not_a_message, parse_json};
 use super::server::{Server, Shared};
 use super::sessions::{Rejection, SESSION_REQUEST, SessionRequest, Sessions};
+use super::tasks::{keep_task_member, may_have_task_member};
 use crate::caller::Caller;
 use crate::gateway::Gateway;
 use crate::json::has_no_duplicate_members;
@@ -135,6 +137,7 @@ impl McpHttpService {
         if let Some(error) = self.duplicate_members(&parts, &body) {
             return json_response(StatusCode::BAD_REQUEST, error);
         }
+        let body = self.with_task_member(&parts, body);
         let (is_message, ends_session) = (is_message(&parts), parts.method == Method::DELETE);
         let session_request = SessionRequest::new(caller.principal.clone(), &parts.headers);
         let session = parts.headers.get(SESSION).and_then(|it| it.to_str().ok());
@@ -164,6 +167,19 @@ impl McpHttpService {
             (None, StatusCode::ACCEPTED) if ends_session => StatusCode::NO_CONTENT.into_response(),
             (None, _) if is_message => collected(response).await,
             (None, _) => response.map(Body::new),
+        }
+    }
+
+    /// The same body; a member that rmcp would drop is moved to where it is kept.
+    fn with_task_member(&self, parts: &Parts, body: Bytes) -> Bytes {
+        let is_in_session = parts.headers.contains_key(SESSION);
+        if !is_in_session || !is_message(parts) || !may_have_task_member(&body) {
+            return body;
+        }
+        let mut message = parse_json(&body, self.body_limit).unwrap_or_else(|_| Value::Null);
+        match keep_task_member(&mut message) {
+            true => message.to_string().into(),
+            false => body,
         }
     }
 

@@ -98,7 +98,7 @@ impl InputQueue {
                 return Poll::Ready(Event::Finished(done));
             }
             let mut state = self.state();
-            state.queued.retain(|open| !open.reply.is_closed());
+            state.queued.retain(|open| !open.is_abandoned());
             if state.queued.is_empty() {
                 state.waker = Some(task.waker().clone());
                 return Poll::Pending;
@@ -106,6 +106,13 @@ impl InputQueue {
             Poll::Ready(Event::InputRequired(std::mem::take(&mut state.queued)))
         })
         .await
+    }
+
+    /// Takes the queued input requests that the work still waits for.
+    pub(super) fn take(&self) -> Vec<OpenInput> {
+        let mut queued = std::mem::take(&mut self.state().queued);
+        queued.retain(|open| !open.is_abandoned());
+        queued
     }
 
     /// Rejects all queued and future input requests with this reason.
@@ -181,6 +188,11 @@ impl OpenInput {
     pub(super) fn end(self, reply: Result<QuestionReply, AskError>) {
         // The work may have stopped waiting.
         let _ = self.reply.send(reply);
+    }
+
+    /// Whether the work no longer waits for the reply.
+    pub(super) fn is_abandoned(&self) -> bool {
+        self.reply.is_closed()
     }
 
     /// Waits until the work no longer waits for the reply.

@@ -8,6 +8,7 @@ use rmcp::model::ClientJsonRpcMessage;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::tasks::keep_task_member;
 use crate::json::{duplicate_member, unreadable};
 
 /// A parsed line.
@@ -30,7 +31,8 @@ pub(super) fn parse_message(line: &[u8]) -> Parsed {
     }
 }
 
-fn message_in(value: Value) -> Parsed {
+fn message_in(mut value: Value) -> Parsed {
+    keep_task_member(&mut value);
     let (is_notification, id) = (is_notification(&value), id_of(&value));
     match ClientJsonRpcMessage::deserialize(value) {
         Ok(message) => Parsed::Message(Box::new(message)),

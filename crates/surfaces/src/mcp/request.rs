@@ -38,7 +38,7 @@ pub(super) struct ActiveRequest<'a> {
     pub(super) server: &'a Server,
     pub(super) context: &'a RequestContext<RoleServer>,
     /// The `requestState` and `inputResponses` of the request.
-    resume: Option<ResumeInput>,
+    pub(super) resume: Option<ResumeInput>,
 }
 
 impl<'a> ActiveRequest<'a> {
@@ -227,7 +227,7 @@ impl<'a> ActiveRequest<'a> {
 
     /// An unknown `requestState` is a JSON-RPC error, as the specification requires: nothing was
     /// called.
-    fn resume_error(&self, call: CallRequest, failure: Failure) -> ErrorData {
+    pub(super) fn resume_error(&self, call: CallRequest, failure: Failure) -> ErrorData {
         let refused = self
             .scope
             .refused(call, failure, NamedBy::Operation)
@@ -286,7 +286,7 @@ impl<'a> ActiveRequest<'a> {
     }
 }
 
-fn wire_version(context: &RequestContext<RoleServer>) -> WireVersion {
+pub(super) fn wire_version(context: &RequestContext<RoleServer>) -> WireVersion {
     match is_stateless(context) {
         true => WireVersion::Stateless,
         false => {

@@ -23,6 +23,13 @@ pub(super) fn unknown_tool(name: &str, nearest: &[&str]) -> ErrorData {
     ErrorData::invalid_params(format!("there is no tool {name}"), Some(data))
 }
 
+/// There is no such task, or it belongs to another caller.
+pub(super) fn unknown_task(id: &str) -> ErrorData {
+    let data = json!({"code": codes::TASK_NOT_FOUND.code, "task_id": id});
+    let message = format!("there is no task {id}: it has expired, or was never created by you");
+    ErrorData::invalid_params(message, Some(data))
+}
+
 /// The call was cancelled; this error is not sent.
 pub(super) fn cancelled() -> ErrorData {
     ErrorData::internal_error("the call was cancelled", data(codes::ERR_CANCELLED))

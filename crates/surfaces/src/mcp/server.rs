@@ -162,7 +162,11 @@ impl Server {
             self.uses_gateway_tools(&index, &callable)
         };
         if let Some(entry) = index.by_tool(name).filter(|_| !is_gateway_tool) {
-            return request.tool(entry, input).await;
+            // Rarely used: boxed, so that other calls stay small.
+            return match Box::pin(request.as_task(entry, &input)).await {
+                Some(response) => response,
+                None => request.tool(entry, input).await,
+            };
         }
         let listed = self.listed_tools(&index, self.caller(context));
         let is_listed = listed.iter().any(|tool| tool.name == name);

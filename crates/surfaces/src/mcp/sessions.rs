@@ -22,6 +22,7 @@ use rmcp::transport::streamable_http_server::session::{
 };
 
 use super::http::HttpSettings;
+use super::tasks::{declare_for_session, may_list, pass_unread};
 use crate::caller::Principal;
 use crate::limits::{ConcurrencyLimit, Permit};
 
@@ -211,7 +212,9 @@ impl SessionManager for Sessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<ServerJsonRpcMessage, Self::Error> {
-        Ok(self.rmcp.initialize_session(id, message).await?)
+        let response = self.rmcp.initialize_session(id, message).await?;
+        let may_list = SESSION_REQUEST.with(|request| may_list(&request.principal));
+        Ok(declare_for_session(response, may_list))
     }
 
     async fn has_session(&self, id: &SessionId) -> Result<bool, Self::Error> {
@@ -244,7 +247,7 @@ impl SessionManager for Sessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        let stream = self.rmcp.create_stream(id, message).await?;
+        let stream = self.rmcp.create_stream(id, pass_unread(message)).await?;
         let takes_empty = SESSION_REQUEST.with(|request| request.takes_empty_events);
         let stream = self.keep_open(id, stream);
         Ok(stream.filter(move |event| ready(takes_empty || event.message.is_some())))

@@ -10,9 +10,10 @@ use std::sync::{Arc, PoisonError, RwLock, Weak};
 use panpan_contract::operation::{KeyRule, OperationSpec, OperationType, Visibility};
 use panpan_mcp::output;
 use panpan_runtime::{Operation, Registry};
-use rmcp::model::Tool;
+use rmcp::model::{InputRequests, Tool};
 use serde_json::Value;
 
+use super::tasks::{TaskSupport, ask_first};
 use super::tool_name::tool_name;
 use super::{key, tool};
 use crate::search::SearchEntry;
@@ -72,6 +73,10 @@ pub(super) struct Entry {
     pub(super) has_server_name: bool,
     /// Whether some of its arguments are repeated in headers.
     pub(super) has_headers: bool,
+    /// Whether its calls run as tasks.
+    pub(super) task: TaskSupport,
+    /// The questions that a client answers before a task is created.
+    pub(super) ask_first: InputRequests,
     /// The words for `search`.
     pub(super) words: SearchEntry,
 }
@@ -172,6 +177,8 @@ impl Entry {
             takes_key: key::takes_argument(spec),
             returns_content: output::is_content(&spec.output_schema),
             has_headers: schema.contains("\"x-mcp-header\""),
+            task: TaskSupport::of(spec),
+            ask_first: ask_first(spec),
             words: SearchEntry::of(spec),
         }
     }

@@ -31,7 +31,7 @@ pub(super) enum WireVersion {
 
 impl WireVersion {
     /// Whether this version defines an error code of an upstream server that clients act on.
-    fn defines(self, code: i32) -> bool {
+    pub(super) fn defines(self, code: i32) -> bool {
         match self {
             Self::WithSessions { url_elicitation } => {
                 url_elicitation && code == URL_ELICITATION_REQUIRED
@@ -133,7 +133,7 @@ pub(super) fn pending_key(key: &IdempotencyKey) -> MetaObject {
 
 /// The result for a failure, in every protocol version: the agent view first, the whole failure in
 /// `_meta`.
-fn failed(failure: &Redacted, index: Option<&ToolIndex>) -> CallToolResult {
+pub(super) fn failed(failure: &Redacted, index: Option<&ToolIndex>) -> CallToolResult {
     let tool = |operation: &str| index?.tool_of(operation).map(str::to_owned);
     let text = agent_view(failure, &tool);
     let whole = serde_json::to_value(failure).expect("a failure is made of JSON");

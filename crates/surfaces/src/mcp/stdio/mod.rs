@@ -20,6 +20,7 @@ use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 
 use super::message::{Parsed, parse_message, too_long};
+use super::tasks::{declare_for_session, pass_unread};
 
 /// The stdin and stdout of one client.
 pub(super) struct StdioTransport<R, W> {
@@ -104,6 +105,8 @@ where
         message: ServerJsonRpcMessage,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let output = self.output.clone();
+        // Whoever started this process is known.
+        let message = declare_for_session(message, true);
         async move { output.write(serde_json::to_vec(&message)?).await }
     }
 
@@ -126,7 +129,7 @@ where
                 },
             };
             match parsed {
-                Parsed::Message(message) => return Some(*message),
+                Parsed::Message(message) => return Some(pass_unread(*message)),
                 Parsed::Ignored => {}
                 Parsed::Invalid(response) => {
                     let output = self.output.clone();

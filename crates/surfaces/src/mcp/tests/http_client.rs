@@ -168,7 +168,8 @@ impl HttpClient {
             .unwrap()
             .extend(meta.as_object().unwrap().clone());
         params["_meta"] = whole;
-        let name = params["name"].as_str().map(str::to_owned);
+        let name = params["name"].as_str().or(params["taskId"].as_str());
+        let name = name.map(str::to_owned);
         let mut client = self
             .with("MCP-Protocol-Version", "2026-07-28")
             .with("Mcp-Method", method);

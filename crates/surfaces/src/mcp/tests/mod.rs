@@ -12,6 +12,7 @@ mod notifications;
 mod resume;
 mod stdio;
 mod support;
+mod tasks;
 
 use std::sync::Arc;
 

@@ -1,0 +1,51 @@
+//! The worker that runs tasks in this process, and the clients that they ask.
+
+use std::sync::Arc;
+
+use panpan_flow::{FLOWS_KEPT_MS, TaskClients, TaskId, Worker, WorkerSettings};
+use panpan_runtime::{AskClient, Ports};
+use panpan_surfaces::mcp::{TASK_KEPT_MS, TaskInputs};
+use serde_json::{Map, Value};
+
+use super::Backend;
+
+// MCP clients are told how long a task is kept.
+const _: () = assert!(TASK_KEPT_MS <= FLOWS_KEPT_MS);
+
+/// The MCP clients that created tasks.
+#[derive(Debug)]
+struct McpClients(Arc<TaskInputs>);
+
+impl TaskClients for McpClients {
+    fn client(
+        &self,
+        task: TaskId,
+        owner: Option<&str>,
+        params: &Map<String, Value>,
+    ) -> Option<Arc<dyn AskClient>> {
+        self.0.client(&task.to_string(), owner, params)
+    }
+}
+
+impl Backend {
+    /// The worker that runs tasks, if this command serves them.
+    pub(super) fn worker(&self) -> Option<Worker> {
+        let runs_tasks = self.runs_tasks && self.has_tasks();
+        runs_tasks.then(|| self.new_worker(WorkerSettings::default()))
+    }
+
+    /// A worker for one flow: tasks of other flows may call operations that only their server has.
+    pub(crate) fn worker_of(&self, root: TaskId) -> Worker {
+        self.new_worker(WorkerSettings {
+            only_flow: Some(root),
+            ..WorkerSettings::default()
+        })
+    }
+
+    fn new_worker(&self, settings: WorkerSettings) -> Worker {
+        let flows = self.store.flows.clone();
+        let ports = Ports::system(self.store.outcomes.clone());
+        Worker::new(flows, self.dispatcher.clone(), ports, settings)
+            .asking(Arc::new(McpClients(self.task_inputs.clone())))
+    }
+}

@@ -1,0 +1,255 @@
+//! A stored task as MCP shows it, in both versions.
+
+use panpan_contract::operation::OperationSpec;
+use panpan_failure::{Failure, Redacted, codes};
+use panpan_mcp::names::RELATED_TASK_META_KEY;
+use panpan_mcp::output;
+use panpan_runtime::{Answer, Output};
+use rmcp::ErrorData;
+use rmcp::model::{
+    CallToolResult, DetailedTask, ErrorCode, InputRequests, JsonObject, MetaObject, Task,
+    TaskPayload, TaskStatus,
+};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
+
+use crate::mcp::features::error_response;
+use crate::mcp::rpc_error;
+use crate::mcp::server::{Shared, truncated};
+use crate::mcp::tool_result::{self, WireVersion};
+
+/// How long a task is kept at least: 7 days.
+pub const TASK_KEPT_MS: u64 = 7 * 24 * 60 * 60 * 1000;
+
+/// How often clients should ask for a task.
+pub(super) const POLL_INTERVAL_MS: u64 = 1000;
+
+/// The only member of the result of a task whose output is not an object.
+const RESULT: &str = "result";
+
+/// A task as `tasks/get` returns it.
+#[derive(Clone, Debug)]
+pub(super) struct StoredTask(Value);
+
+/// The state of a task, as far as MCP knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TaskPhase {
+    Working,
+    Completed,
+    Failed,
+    Cancelled,
+}
+
+impl StoredTask {
+    pub(super) fn new(task: Value) -> Self {
+        Self(task)
+    }
+
+    fn text(&self, name: &str) -> Option<&str> {
+        self.0.get(name)?.as_str()
+    }
+
+    pub(super) fn id(&self) -> &str {
+        self.text("id").unwrap_or_default()
+    }
+
+    pub(super) fn phase(&self) -> TaskPhase {
+        match self.text("status") {
+            Some("completed") => TaskPhase::Completed,
+            Some("failed") => TaskPhase::Failed,
+            Some("cancelled") => TaskPhase::Cancelled,
+            _ => TaskPhase::Working,
+        }
+    }
+
+    fn operation(&self) -> &str {
+        let method = self.0.pointer("/schemas/method").and_then(Value::as_str);
+        method.unwrap_or_default()
+    }
+
+    /// What a person or a model can read about its state.
+    fn message(&self) -> Option<String> {
+        if let Some(error) = self.text("error") {
+            return Some(error.to_owned());
+        }
+        if let Some(at) = self.text("retry_at") {
+            return Some(format!("waits until {at} before the next attempt"));
+        }
+        let progress = self.0.get("progress")?.as_f64()?;
+        let is_under_way = self.phase() == TaskPhase::Working && progress > 0.0;
+        is_under_way.then(|| format!("{:.0} % done", progress * 100.0))
+    }
+
+    /// What the call returned, or the error that it was answered with.
+    pub(super) fn outcome(
+        &self,
+        shared: &Shared,
+        version: WireVersion,
+    ) -> Result<CallToolResult, ErrorData> {
+        let (index, registry) = (shared.tool_index(), shared.gateway.dispatcher().registry());
+        let entry = index.by_operation(self.operation());
+        let operation = registry.get(self.operation());
+        let outcome = match self.phase() {
+            TaskPhase::Completed => Ok(self.output(operation.map(|it| it.spec()))),
+            _ => Err(self.failure()),
+        };
+        if let Err(failure) = &outcome {
+            let is_gone = entry.is_none() && failure.code().as_str() == codes::NOT_FOUND.code;
+            if is_gone {
+                return Err(rpc_error::unknown_tool(&truncated(self.operation()), &[]));
+            }
+            if let Some(error) = protocol_error(failure, version) {
+                return Err(error);
+            }
+        }
+        let declared = operation.zip(outcome.as_ref().ok());
+        let schema_violation = declared.and_then(|(it, output)| it.output_violation(output));
+        let answer = Answer {
+            call: Uuid::nil(),
+            outcome: outcome.map(Output::from),
+            attempts: 0,
+            replayed: false,
+            schema_violation,
+            expires_at: None,
+            extra: None,
+        };
+        Ok(tool_result::from_answer(
+            answer,
+            None,
+            entry,
+            Some(&index),
+            version,
+        ))
+    }
+
+    /// The output of the call. A task keeps an output that is not an object in one member.
+    fn output(&self, spec: Option<&OperationSpec>) -> Value {
+        let result = self.0.get(RESULT).cloned().unwrap_or_default();
+        let Some(schema) = spec.map(|it| &it.output_schema) else {
+            return result;
+        };
+        match result {
+            Value::Object(mut members)
+                if members.len() == 1 && is_wrapped(members.get(RESULT), schema) =>
+            {
+                members.remove(RESULT).unwrap_or_default()
+            }
+            result => result,
+        }
+    }
+
+    fn failure(&self) -> Redacted {
+        let stored = self.0.get("failure").filter(|it| !it.is_null()).cloned();
+        let stored = stored.and_then(|it| Failure::from_canonical(it).ok());
+        let cancelled = || {
+            let message = self.text("error").unwrap_or("the task was cancelled");
+            Failure::new(codes::ERR_CANCELLED).with_message(message)
+        };
+        stored.unwrap_or_else(cancelled).redacted()
+    }
+
+    /// The task without its payload, in the stateless version.
+    pub(super) fn task(&self, status: TaskStatus) -> Task {
+        let time = |name| self.text(name).unwrap_or_default();
+        let task = Task::new(self.id(), status, time("created_at"), time("updated_at"))
+            .with_ttl_ms(TASK_KEPT_MS)
+            .with_poll_interval_ms(POLL_INTERVAL_MS);
+        match self.message() {
+            Some(message) => task.with_status_message(message),
+            None => task,
+        }
+    }
+
+    /// The task in the stateless version. A failing tool completes; only an error fails.
+    pub(super) fn detailed(&self, shared: &Shared, open: InputRequests) -> DetailedTask {
+        let payload = match self.phase() {
+            TaskPhase::Working if open.is_empty() => TaskPayload::Working,
+            TaskPhase::Working => TaskPayload::InputRequired {
+                input_requests: open,
+            },
+            TaskPhase::Cancelled => TaskPayload::Cancelled,
+            TaskPhase::Completed | TaskPhase::Failed => {
+                match self.outcome(shared, WireVersion::Stateless) {
+                    Ok(result) => TaskPayload::Completed {
+                        result: object(&result),
+                    },
+                    Err(error) => TaskPayload::Failed {
+                        error: object(&error),
+                    },
+                }
+            }
+        };
+        let status = payload.status();
+        DetailedTask::new(self.task(status), payload)
+    }
+
+    /// The task in 2025-11-25, where a failing tool fails its task.
+    pub(super) fn in_session(&self, is_asking: bool) -> Value {
+        let status = match self.phase() {
+            TaskPhase::Working if is_asking => "input_required",
+            TaskPhase::Working => "working",
+            TaskPhase::Completed => "completed",
+            TaskPhase::Failed => "failed",
+            TaskPhase::Cancelled => "cancelled",
+        };
+        let mut task = json!({
+            "taskId": self.id(),
+            "status": status,
+            "createdAt": self.text("created_at"),
+            "lastUpdatedAt": self.text("updated_at"),
+            "ttl": TASK_KEPT_MS,
+            "pollInterval": POLL_INTERVAL_MS,
+        });
+        if let Some(message) = self.message() {
+            task["statusMessage"] = message.into();
+        }
+        task
+    }
+
+    /// The result of the call in 2025-11-25, related to the task.
+    pub(super) fn result_in_session(
+        &self,
+        shared: &Shared,
+        version: WireVersion,
+    ) -> Result<Value, ErrorData> {
+        let mut result = self.outcome(shared, version)?;
+        result.result_type = None;
+        let meta = result.meta.get_or_insert_with(|| MetaObject(Map::new()));
+        meta.0.extend(related(self.id()));
+        Ok(Value::Object(object(&result)))
+    }
+}
+
+/// The member of `_meta` that relates a message to a task.
+pub(super) fn related(task: &str) -> Map<String, Value> {
+    Map::from_iter([(RELATED_TASK_META_KEY.to_owned(), json!({"taskId": task}))])
+}
+
+/// Whether the only member of a result is an output of this schema. Without a declared type it is not known.
+fn is_wrapped(member: Option<&Value>, schema: &Value) -> bool {
+    let may_be_object = match schema.get("type") {
+        None => !output::is_content(schema),
+        Some(Value::Array(types)) => types.iter().any(|it| it == "object"),
+        Some(name) => name == "object",
+    };
+    member.is_some_and(|it| !it.is_object()) && !may_be_object
+}
+
+/// The error of the upstream server that clients of this version act on, if the failure is one. Its data is not
+/// stored.
+fn protocol_error(failure: &Redacted, version: WireVersion) -> Option<ErrorData> {
+    let code: i32 = failure.upstream()?.code.as_deref()?.parse().ok()?;
+    version.defines(code).then(|| {
+        let mut error = error_response(failure);
+        error.code = ErrorCode(code);
+        error
+    })
+}
+
+fn object(value: &impl Serialize) -> JsonObject {
+    match serde_json::to_value(value) {
+        Ok(Value::Object(members)) => members,
+        _ => Map::new(),
+    }
+}
