@@ -6,6 +6,7 @@ use futures_util::future::join_all;
 use panpan_flow::{FLOWS_KEPT_MS, Flows, Worker, WorkerSettings};
 use panpan_runtime::{CancellationToken, Dispatcher, Ports};
 use panpan_upstream::mcp::McpUpstream;
+use tokio::time::{Instant, timeout_at};
 
 use super::Backend;
 use crate::log::warn;
@@ -17,6 +18,11 @@ const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(2);
 const ROUNDS_PER_SWEEP: u64 = 30;
 
 impl Backend {
+    /// Whether tasks can be created and run: the operations `tasks/*` are selected.
+    pub(crate) fn has_tasks(&self) -> bool {
+        self.sources().described.built_in.has_tasks()
+    }
+
     /// The worker that runs tasks, if this command serves them.
     fn worker(&self) -> Option<Worker> {
         if !self.runs_tasks || !self.has_tasks() {
@@ -42,14 +48,13 @@ impl Backend {
         // Tasks that are cut off are taken over when their leases end.
         stop.cancel();
         // Keyed calls continue after their callers have left.
-        let drained = tokio::time::timeout(left(), async {
-            self.dispatcher.drain().await;
-            if let Some(worker) = worker {
-                // A worker that panicked has nothing to wait for.
-                let _ = worker.await;
-            }
-        })
-        .await;
+        let deadline = Instant::now() + left();
+        let drained = timeout_at(deadline, self.dispatcher.drain()).await;
+        let ended = match worker {
+            // A worker that panicked has nothing to wait for.
+            Some(worker) => timeout_at(deadline, worker).await.map(drop),
+            None => Ok(()),
+        };
         maintenance.abort();
         // Writes the metrics since the last round; the process ends, so a failure changes nothing.
         let _ = self.dispatcher.maintain().await;
@@ -60,6 +65,11 @@ impl Backend {
         if drained.is_err() {
             warn(
                 "calls with an idempotency key were still running and were cut off; repeat them with the same keys",
+            );
+        }
+        if ended.is_err() {
+            warn(
+                "tasks were still running and were cut off; another process takes them over when their leases end",
             );
         }
         done
