@@ -286,11 +286,6 @@ impl Backend {
             && sources.servers.iter().all(|it| it.cannot_start)
     }
 
-    /// Whether this process runs tasks: the operations `tasks/*` are selected.
-    pub(crate) fn has_tasks(&self) -> bool {
-        self.sources().described.built_in.has_tasks()
-    }
-
     /// Whether the demo operations are served.
     pub(crate) fn has_demo(&self) -> bool {
         self.sources().described.built_in.demo

@@ -8,6 +8,7 @@ use panpan_runtime::{CancellationToken, Dispatcher};
 use panpan_surfaces::limits::Limits;
 use panpan_surfaces::{Anonymous, Gateway};
 use panpan_upstream::mcp::McpUpstream;
+use tokio::time::{Instant, timeout_at};
 
 use super::Backend;
 use crate::log::warn;
@@ -43,14 +44,13 @@ impl Backend {
         // Nobody can answer their questions any more.
         self.task_inputs.stop();
         // Keyed calls continue after their callers have left.
-        let drained = tokio::time::timeout(left(), async {
-            self.dispatcher.drain().await;
-            if let Some(worker) = worker {
-                // A worker that panicked has nothing to wait for.
-                let _ = worker.await;
-            }
-        })
-        .await;
+        let deadline = Instant::now() + left();
+        let drained = timeout_at(deadline, self.dispatcher.drain()).await;
+        let ended = match worker {
+            // A worker that panicked has nothing to wait for.
+            Some(worker) => timeout_at(deadline, worker).await.map(drop),
+            None => Ok(()),
+        };
         maintenance.abort();
         // Writes the metrics since the last round; the process ends, so a failure changes nothing.
         let _ = self.dispatcher.maintain().await;
@@ -61,6 +61,11 @@ impl Backend {
         if drained.is_err() {
             warn(
                 "calls with an idempotency key were still running and were cut off; repeat them with the same keys",
+            );
+        }
+        if ended.is_err() {
+            warn(
+                "tasks were still running and were cut off; another process takes them over when their leases end",
             );
         }
         done

@@ -28,6 +28,11 @@ impl TaskClients for McpClients {
 }
 
 impl Backend {
+    /// Whether tasks can be created and run: the operations `tasks/*` are selected.
+    pub(crate) fn has_tasks(&self) -> bool {
+        self.sources().described.built_in.has_tasks()
+    }
+
     /// The worker that runs tasks, if this command serves them.
     pub(super) fn worker(&self) -> Option<Worker> {
         let runs_tasks = self.runs_tasks && self.has_tasks();

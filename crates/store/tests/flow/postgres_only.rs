@@ -74,9 +74,13 @@ async fn race<A, B>(
     let gate = tokio::spawn(async move { store.write(Box::new(gate)).await });
     has_locked.notified().await;
     let open = async {
-        while waiting_for_locks(fixture) < 2 {
+        for _ in 0..500 {
+            if waiting_for_locks(fixture) == 2 {
+                break;
+            }
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
+        assert_eq!(waiting_for_locks(fixture), 2);
         go.notify_one();
         gate.await.unwrap().unwrap();
     };

@@ -104,7 +104,7 @@ impl Session {
     /// The worker that runs a flow in this process; a server has its own.
     pub(super) fn worker(&self, root: TaskId) -> Option<Worker> {
         match self {
-            Self::Local { backend, .. } => backend.worker_of(root),
+            Self::Local { backend, .. } => Some(backend.worker_of(root)),
             Self::Server { .. } => None,
         }
     }

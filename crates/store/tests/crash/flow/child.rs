@@ -64,6 +64,7 @@ impl Caller {
             concurrency: CONCURRENCY,
             lease_ms: LEASE_MS,
             poll_ms: LEASE_MS,
+            ..WorkerSettings::default()
         };
         let worker = Worker::new(flows, dispatcher.clone(), ports, settings);
         // The process ends without stopping it.
