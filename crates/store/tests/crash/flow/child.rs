@@ -18,6 +18,10 @@ use crate::message::Message;
 use crate::operations::Operations;
 use crate::options::{ChildOptions, Defect, FlowShare};
 
+/// The lease of a task if several workers share a store. A worker that is only slow must not lose a task: a handler
+/// that goes on after its task was reconciled elsewhere can have a second effect.
+const SHARED_LEASE_MS: u64 = 3000;
+
 /// How many tasks run at once in one process.
 const CONCURRENCY: usize = 32;
 
@@ -62,7 +66,10 @@ impl Caller {
         let dispatcher = Dispatcher::new(registry, ports.clone());
         let settings = WorkerSettings {
             concurrency: CONCURRENCY,
-            lease_ms: LEASE_MS,
+            lease_ms: match options.database {
+                Some(_) => SHARED_LEASE_MS,
+                None => LEASE_MS,
+            },
             poll_ms: LEASE_MS,
             ..WorkerSettings::default()
         };

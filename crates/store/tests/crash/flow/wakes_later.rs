@@ -14,7 +14,7 @@ use panpan_runtime::ports::StoreError;
 use tokio::sync::watch;
 
 /// The delay between the two transactions.
-const DELAY: Duration = Duration::from_millis(15);
+const DELAY: Duration = Duration::from_millis(40);
 
 /// The store with the defect.
 #[derive(Debug)]
