@@ -36,7 +36,7 @@ fn at_a_server_the_flow_continues() {
     signal(child.id(), "INT");
     let message = format!(
         "panpan: stopped watching; the flow continues on the server\n\n\
-         hint: `panpan task tree {} --watch{options}` shows the flow again, `panpan task cancel ID{options}` cancels \
+         hint: `panpan task tree {}{options} --watch` shows the flow again, `panpan task cancel ID{options}` cancels \
          a task\n",
         id(1),
         options = place.options(),
@@ -84,7 +84,7 @@ fn a_task_that_ends_after_an_interrupt_is_recorded() {
             "panpan: interrupted; tasks that have not run stay in the store".to_owned(),
             String::new(),
             format!(
-                "hint: `panpan task tree {} --watch --local` continues the flow, and so does a server with the same store",
+                "hint: `panpan task tree {} --local --watch` continues the flow, and so does a server with the same store",
                 id(1)
             ),
         ]

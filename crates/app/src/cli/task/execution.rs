@@ -172,10 +172,10 @@ impl Console<'_> {
         let options = self.common.target.repeated();
         match self.session.is_local() {
             true => format!(
-                "`panpan task tree {root} --watch{options}` continues the flow, and so does a server with the same store"
+                "`panpan task tree {root}{options} --watch` continues the flow, and so does a server with the same store"
             ),
             false => format!(
-                "`panpan task tree {root} --watch{options}` shows the flow again, `panpan task cancel ID{options}` cancels a task"
+                "`panpan task tree {root}{options} --watch` shows the flow again, `panpan task cancel ID{options}` cancels a task"
             ),
         }
     }
