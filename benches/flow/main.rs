@@ -106,10 +106,10 @@ fn two_workers() -> Goal {
         // As in another process: each has the file open for itself.
         let others: Vec<TestBed> = (1..workers).map(|_| bed.again()).collect();
         let watch = Watch::start();
-        let first = Running::start(&bed, settings);
+        let first = Running::start(&bed, settings.clone());
         let others: Vec<Running> = others
             .iter()
-            .map(|it| Running::start(it, settings))
+            .map(|it| Running::start(it, settings.clone()))
             .collect();
         bed.wait_rest();
         let cost = watch.stop(WAITING_TASKS);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use panpan_flow::{FLOWS_KEPT_MS, Flows};
+use panpan_flow::Flows;
 use panpan_runtime::{CancellationToken, Dispatcher};
 use panpan_surfaces::limits::Limits;
 use panpan_surfaces::{Anonymous, Gateway};
@@ -35,7 +35,11 @@ impl Backend {
         work: impl Future<Output = T>,
         left: impl FnOnce() -> Duration,
     ) -> T {
-        let maintenance = tokio::spawn(maintain(self.dispatcher.clone(), self.store.flows.clone()));
+        let (flows, kept_ms) = (
+            self.store.flows.clone(),
+            self.tasks.as_ref().map(|it| it.kept_ms),
+        );
+        let maintenance = tokio::spawn(maintain(self.dispatcher.clone(), flows, kept_ms));
         let stop = CancellationToken::new();
         let worker = self.worker().map(|it| tokio::spawn(it.run(stop.clone())));
         let done = work.await;
@@ -72,15 +76,18 @@ impl Backend {
     }
 }
 
-async fn maintain(dispatcher: Dispatcher, flows: Flows) {
+/// `kept_ms` is how long flows that rest are kept.
+async fn maintain(dispatcher: Dispatcher, flows: Flows, kept_ms: Option<u64>) {
     let mut rounds = 0_u64;
     loop {
         tokio::time::sleep(MAINTENANCE_INTERVAL).await;
         // If the store is unavailable, the next round tries again; callers learn of it from their calls.
         let _ = dispatcher.maintain().await;
         rounds = rounds.wrapping_add(1);
-        if rounds.is_multiple_of(ROUNDS_PER_SWEEP) {
-            let _ = flows.sweep(FLOWS_KEPT_MS).await;
+        if let Some(kept_ms) = kept_ms
+            && rounds.is_multiple_of(ROUNDS_PER_SWEEP)
+        {
+            let _ = flows.sweep(kept_ms).await;
         }
     }
 }

@@ -35,15 +35,16 @@ impl Backend {
 
     /// The worker that runs tasks, if this command serves them.
     pub(super) fn worker(&self) -> Option<Worker> {
-        let runs_tasks = self.runs_tasks && self.has_tasks();
-        runs_tasks.then(|| self.new_worker(WorkerSettings::default()))
+        let settings = self.tasks.as_ref().filter(|_| self.has_tasks())?;
+        Some(self.new_worker(settings.worker.clone()))
     }
 
     /// A worker for one flow: tasks of other flows may call operations that only their server has.
     pub(crate) fn worker_of(&self, root: TaskId) -> Worker {
+        let settings = self.tasks.as_ref().map(|it| it.worker.clone());
         self.new_worker(WorkerSettings {
             only_flow: Some(root),
-            ..WorkerSettings::default()
+            ..settings.unwrap_or_default()
         })
     }
 

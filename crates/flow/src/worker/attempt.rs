@@ -9,14 +9,14 @@ use panpan_contract::retry::Attempt;
 use panpan_failure::{Effect, Failure, Redacted, codes};
 use panpan_runtime::ports::Scope;
 use panpan_runtime::{
-    CallRequest, CancellationToken, Dispatcher, IdempotencyKey, Identity, Progress, ReportProgress,
-    StateOwner, TaskState,
+    CallRequest, CancellationToken, Dispatcher, IdempotencyKey, Identity, Origin, Progress,
+    ReportProgress, StateOwner, TaskState,
 };
 use serde_json::{Map, Value};
 
 use super::clients::TaskClients;
 use crate::authority::Authority;
-use crate::engine::{ClaimedTask, Ended};
+use crate::engine::{ClaimedTask, Ended, NOTIFY};
 use crate::plan::inputs::input_violations;
 use crate::ports::Ending;
 use crate::references::resolve;
@@ -92,7 +92,13 @@ pub(super) async fn run_attempt(
     let client = clients
         .zip(params)
         .and_then(|(clients, params)| clients.client(task.row.id, owner.as_deref(), params));
+    // Only the engine makes tasks that call an internal operation.
+    let origin = match method {
+        NOTIFY => Origin::Internal,
+        _ => Origin::Wire,
+    };
     let request = CallRequest {
+        origin,
         owner: owner.map_or(StateOwner::Anyone, StateOwner::Caller),
         caller,
         abort: Some(stop),

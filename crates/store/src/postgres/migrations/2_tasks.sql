@@ -8,13 +8,14 @@ CREATE TABLE panpan.tasks (
     owner bytea,
     user_id bytea,
     created_at bigint NOT NULL,
-    has_references boolean NOT NULL
+    has_references boolean NOT NULL,
+    operation bytea
 );
 CREATE INDEX tasks_flow ON panpan.tasks (flow, key);
 CREATE INDEX tasks_parent ON panpan.tasks (parent, key) WHERE parent IS NOT NULL;
 
 -- state: 0 pending, 1 in progress, 2 completed, 3 failed, 4 cancelled. queued: 0 no, 1 ready, 2 at due_at.
--- flow is the key of the root.
+-- flow is the key of the root. aside is the group in which a ready task waits because its flow or operation is full.
 CREATE TABLE panpan.task_runs (
     key bigint PRIMARY KEY,
     flow bigint NOT NULL,
@@ -33,9 +34,12 @@ CREATE TABLE panpan.task_runs (
     state smallint NOT NULL,
     queued smallint NOT NULL,
     is_held boolean NOT NULL,
-    is_released boolean NOT NULL
+    is_released boolean NOT NULL,
+    aside bytea
 );
-CREATE INDEX task_runs_ready ON panpan.task_runs (priority, turn, key) WHERE queued = 1;
+CREATE INDEX task_runs_ready ON panpan.task_runs (priority, turn, key) WHERE queued = 1 AND aside IS NULL;
+CREATE INDEX task_runs_aside ON panpan.task_runs (aside, priority, turn, key) WHERE aside IS NOT NULL;
+CREATE INDEX task_runs_aside_turn ON panpan.task_runs (priority, turn) WHERE aside IS NOT NULL;
 CREATE INDEX task_runs_due ON panpan.task_runs (due_at) WHERE queued = 2;
 CREATE INDEX task_runs_active ON panpan.task_runs (flow) WHERE queued > 0;
 CREATE INDEX task_runs_roots ON panpan.task_runs (updated_at, key) WHERE flow = key;

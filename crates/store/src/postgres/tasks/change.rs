@@ -16,9 +16,9 @@ const RESERVE: &str = "
 
 const INSERT: &str = "
     INSERT INTO panpan.tasks
-        (key, id, flow, parent, owner, user_id, created_at, has_references)
+        (key, id, flow, parent, owner, user_id, created_at, has_references, operation)
     SELECT * FROM unnest($1::bigint[], $2::uuid[], $3::bigint[], $4::bigint[], $5::bytea[],
-        $6::bytea[], $7::bigint[], $8::boolean[])";
+        $6::bytea[], $7::bigint[], $8::boolean[], $9::bytea[])";
 
 const INSERT_RUNS: &str = "
     INSERT INTO panpan.task_runs
@@ -41,7 +41,7 @@ const DEPEND: &str = "
     SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::boolean[])";
 
 const SAVE: &str = "
-    UPDATE panpan.task_runs AS runs SET turn = new.turn, generation = new.generation,
+    UPDATE panpan.task_runs AS runs SET aside = NULL, turn = new.turn, generation = new.generation,
         epoch = new.epoch, attempts = new.attempts, recoveries = new.recoveries,
         waiting = new.waiting, due_at = new.due_at, progress = new.progress,
         updated_at = new.updated_at, started_at = new.started_at,
@@ -57,7 +57,7 @@ const SAVE: &str = "
 const REDEFINE: &str = "
     WITH redefined AS (UPDATE panpan.task_definitions SET text = $2 WHERE task = $1),
         sorted AS (UPDATE panpan.task_runs SET priority = $3 WHERE key = $1)
-    UPDATE panpan.tasks SET user_id = $4 WHERE key = $1";
+    UPDATE panpan.tasks SET user_id = $4, operation = $5 WHERE key = $1";
 
 const MARK_REFERENCED: &str = "
     UPDATE panpan.tasks SET has_references = true WHERE key = ANY($1) AND NOT has_references";
@@ -91,6 +91,15 @@ const PROMOTE: &str = "
         SELECT key FROM panpan.task_runs WHERE queued = 2 AND due_at <= $1
         ORDER BY due_at LIMIT $2 FOR UPDATE SKIP LOCKED))";
 
+const SET_ASIDE: &str = "
+    UPDATE panpan.task_runs SET aside = $2 WHERE key = ANY($1) AND queued = 1";
+
+const RECALL: &str = "
+    UPDATE panpan.task_runs SET aside = NULL WHERE key = ANY(ARRAY(
+        SELECT key FROM panpan.task_runs WHERE aside = $1
+        ORDER BY priority, turn, key LIMIT $2 FOR UPDATE SKIP LOCKED))
+    RETURNING key";
+
 /// New keys.
 pub(super) async fn reserve(
     transaction: &mut Transaction<'_>,
@@ -115,6 +124,7 @@ pub(super) async fn insert(
         array(tasks, |it| it.user_id.as_deref().map(bytes)),
         array(tasks, |it| it.row.created_at.as_millisecond()),
         array(tasks, |it| it.row.has_references),
+        array(tasks, |it| it.row.operation.as_deref().map(bytes)),
     ];
     transaction.send(INSERT, rows).await?;
     let mut rows = vec![
@@ -178,6 +188,7 @@ pub(super) async fn redefine(
         Box::new(SharedText(redefined.definition.clone())),
         Box::new(priority_number(redefined.priority)),
         Box::new(redefined.user_id.as_deref().map(bytes)),
+        Box::new(redefined.operation.as_deref().map(bytes)),
     ];
     transaction.send(REDEFINE, values).await
 }
@@ -269,4 +280,24 @@ pub(super) async fn promote(
 ) -> Result<(), StoreError> {
     let values: Vec<Value> = vec![Box::new(transaction.now_ms()), limit(at_most)];
     transaction.send(PROMOTE, values).await
+}
+
+/// Sets ready tasks aside, which this transaction has locked.
+pub(super) async fn set_aside(
+    transaction: &mut Transaction<'_>,
+    ready: &[Key],
+    group: &str,
+) -> Result<(), StoreError> {
+    let values: Vec<Value> = vec![keys(ready), Box::new(bytes(group))];
+    transaction.send(SET_ASIDE, values).await
+}
+
+/// Returns tasks of a group to the other ready ones, without those that another transaction has locked.
+pub(super) async fn recall(
+    transaction: &mut Transaction<'_>,
+    group: &str,
+    at_most: usize,
+) -> Result<Vec<Key>, StoreError> {
+    let values: Vec<Value> = vec![Box::new(bytes(group)), limit(at_most)];
+    transaction.select(RECALL, values, |row| key(row, 0)).await
 }

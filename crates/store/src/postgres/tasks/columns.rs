@@ -22,7 +22,7 @@ macro_rules! tasks {
             "SELECT runs.key, tasks.id, runs.flow, tasks.parent, tasks.owner, runs.priority, runs.turn, \
              tasks.created_at, tasks.has_references, runs.state, runs.generation, runs.epoch, runs.attempts, \
              runs.recoveries, runs.is_held, runs.is_released, runs.waiting, runs.queued, runs.due_at, runs.progress, \
-             runs.updated_at, runs.started_at, runs.completed_at \
+             runs.updated_at, runs.started_at, runs.completed_at, tasks.operation \
              FROM panpan.task_runs AS runs JOIN panpan.tasks AS tasks ON tasks.key = runs.key ",
             $rest
         )
@@ -149,18 +149,22 @@ pub(super) fn row(columns: &Columns) -> Result<Row, QueryError> {
         (2, Some(at)) => Queued::At(at),
         _ => return Err(QueryError::Unreadable),
     };
-    let owner: Option<&[u8]> = column(columns, 4)?;
+    let name = |at| {
+        let name: Option<&[u8]> = column(columns, at)?;
+        Ok::<_, QueryError>(name.map(text).transpose()?.map(Arc::from))
+    };
     let priority = u8::try_from(column::<i16>(columns, 5)?).map_err(|_| QueryError::Unreadable)?;
     Ok(Row {
         key: key(columns, 0)?,
         id: task_id(column(columns, 1)?)?,
         flow: key(columns, 2)?,
         parent: column::<Option<i64>>(columns, 3)?.map(Key),
-        owner: owner.map(text).transpose()?.map(Into::into),
+        owner: name(4)?,
         priority: Priority::try_from(priority).map_err(|_| QueryError::Unreadable)?,
         turn: column(columns, 6)?,
         created_at: time(7)?,
         has_references: column(columns, 8)?,
+        operation: name(23)?,
         run: Run {
             state: state(column(columns, 9)?)?,
             generation: number(columns, 10)?,

@@ -6,12 +6,13 @@
 
 use std::collections::BTreeMap;
 
+use panpan_flow::Announcement;
 use panpan_flow::ports::{Announced, Key};
 use panpan_runtime::ports::StoreError;
 
 use super::super::session::Value;
 use super::super::text::column;
-use super::columns::{announcement_number, array, key, keys, state_number};
+use super::columns::{announcement_number, array, key, keys, limit, state_number};
 use super::transaction::Transaction;
 
 const LOCK: &str = "
@@ -25,10 +26,20 @@ const APPEND: &str = "
     SELECT * FROM unnest($3::bigint[], $4::bigint[], $5::uuid[], $6::bigint[], $7::smallint[],
         $8::smallint[], $9::double precision[])";
 
+/// Numbers within a flow have no gaps. The entry before those that are kept stays as a mark.
+const TRIM: &str = "
+    WITH oldest AS (SELECT last - $2 AS number FROM panpan.task_flows WHERE flow = $1),
+        marked AS (UPDATE panpan.task_journal AS journal SET what = $3 FROM oldest
+            WHERE journal.flow = $1 AND journal.number = oldest.number)
+    DELETE FROM panpan.task_journal AS journal USING oldest
+    WHERE journal.flow = $1 AND journal.number < oldest.number";
+
 /// The entries of a transaction that are not written yet.
 #[derive(Debug, Default)]
 pub(super) struct Journal {
     announced: Vec<Announced>,
+    /// How many entries of these flows are kept.
+    trimmed: BTreeMap<Key, usize>,
     /// The last numbers of the flows that are locked.
     last: BTreeMap<Key, i64>,
 }
@@ -37,6 +48,11 @@ impl Journal {
     /// Adds entries.
     pub(super) fn announce(&mut self, announced: &[Announced]) {
         self.announced.extend_from_slice(announced);
+    }
+
+    /// Keeps the newest entries of a flow, once the others are written.
+    pub(super) fn trim(&mut self, flow: Key, keep: usize) {
+        self.trimmed.insert(flow, keep);
     }
 
     /// Locks these flows and those that have entries, in the order of their keys.
@@ -59,11 +75,25 @@ impl Journal {
         Ok(())
     }
 
-    /// Numbers and writes the entries. Those of a flow that was deleted meanwhile have no reader.
+    /// Writes the entries, then deletes old ones.
     pub(super) async fn write(
         &mut self,
         transaction: &mut Transaction<'_>,
     ) -> Result<(), StoreError> {
+        self.append(transaction).await?;
+        for (flow, keep) in std::mem::take(&mut self.trimmed) {
+            let values: Vec<Value> = vec![
+                Box::new(flow.0),
+                limit(keep),
+                Box::new(announcement_number(Announcement::Dropped)),
+            ];
+            transaction.send(TRIM, values).await?;
+        }
+        Ok(())
+    }
+
+    /// Numbers and writes the entries. Those of a flow that was deleted meanwhile have no reader.
+    async fn append(&mut self, transaction: &mut Transaction<'_>) -> Result<(), StoreError> {
         self.lock(transaction, &[]).await?;
         let announced = std::mem::take(&mut self.announced);
         let mut numbered = Vec::with_capacity(announced.len());

@@ -206,8 +206,33 @@ impl Rows for PostgresRows<'_> {
         Box::pin(change::promote(&mut self.transaction, limit))
     }
 
-    fn ready(&mut self, limit: usize) -> BoxFuture<'_, Result<Vec<Row>, StoreError>> {
-        Box::pin(select::ready(&mut self.transaction, limit))
+    fn ready(
+        &mut self,
+        limit: usize,
+        flow: Option<Key>,
+    ) -> BoxFuture<'_, Result<Vec<Row>, StoreError>> {
+        Box::pin(select::ready(&mut self.transaction, limit, flow))
+    }
+
+    // A task that is set aside or recalled was ready before, so neither is news.
+    fn set_aside<'a>(
+        &'a mut self,
+        keys: &'a [Key],
+        group: &'a str,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(change::set_aside(&mut self.transaction, keys, group))
+    }
+
+    fn groups_aside(&mut self) -> BoxFuture<'_, Result<Vec<Arc<str>>, StoreError>> {
+        Box::pin(select::groups_aside(&mut self.transaction))
+    }
+
+    fn recall<'a>(
+        &'a mut self,
+        group: &'a str,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<Key>, StoreError>> {
+        Box::pin(change::recall(&mut self.transaction, group, limit))
     }
 
     fn next_due(&mut self) -> BoxFuture<'_, Result<Option<Timestamp>, StoreError>> {
@@ -249,6 +274,11 @@ impl Rows for PostgresRows<'_> {
             after,
             limit,
         ))
+    }
+
+    fn trim_journal(&mut self, flow: Key, keep: usize) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.journal.trim(flow, keep);
+        nothing()
     }
 
     fn resting(

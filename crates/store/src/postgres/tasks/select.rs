@@ -1,12 +1,14 @@
 //! SQL statements that read tasks.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use panpan_flow::TaskId;
 use panpan_flow::ports::{Filter, JournalPage, Key, Page, Row};
 use panpan_runtime::ports::StoreError;
 
 use super::super::session::Value;
-use super::super::text::column;
+use super::super::text::{column, text};
 use super::columns::{self, array, bytes, key, keys, limit, row, state, state_number, tasks};
 use super::transaction::Transaction;
 use crate::time::timestamp;
@@ -18,8 +20,8 @@ const BY_KEY: &str = tasks!("WHERE runs.key = ANY($1) ORDER BY runs.key");
 const LIST: &str = tasks!("");
 
 const READY: &str = tasks!(
-    "WHERE runs.queued = 1 ORDER BY runs.priority, runs.turn, runs.key LIMIT $1 \
-     FOR UPDATE OF runs SKIP LOCKED"
+    "WHERE runs.queued = 1 AND runs.aside IS NULL AND ($2::bigint IS NULL OR runs.flow = $2) \
+     ORDER BY runs.priority, runs.turn, runs.key LIMIT $1 FOR UPDATE OF runs SKIP LOCKED"
 );
 
 const AT_REST: &str = tasks!(
@@ -64,10 +66,24 @@ pub(super) const HISTORIES: &str = "
 const NEXT_DUE: &str = "
     SELECT due_at FROM panpan.task_runs WHERE queued = 2 ORDER BY due_at LIMIT 1";
 
+/// Of those that are set aside, too. `least` ignores null.
 const TURNS: &str = "
-    SELECT (SELECT turn FROM panpan.task_runs WHERE queued = 1 AND priority = number
-            ORDER BY turn LIMIT 1)
+    SELECT least(
+        (SELECT turn FROM panpan.task_runs WHERE queued = 1 AND aside IS NULL AND priority = number
+            ORDER BY turn LIMIT 1),
+        (SELECT turn FROM panpan.task_runs WHERE aside IS NOT NULL AND priority = number
+            ORDER BY turn LIMIT 1))
     FROM unnest('{0, 1, 2, 3}'::smallint[]) AS number ORDER BY number";
+
+/// Seeks from one group to the next: a group can have many tasks.
+const GROUPS_ASIDE: &str = "
+    WITH RECURSIVE groups (name) AS (
+        (SELECT aside FROM panpan.task_runs WHERE aside IS NOT NULL ORDER BY aside LIMIT 1)
+        UNION ALL
+        SELECT (SELECT runs.aside FROM panpan.task_runs AS runs WHERE runs.aside > groups.name
+            ORDER BY runs.aside LIMIT 1)
+        FROM groups WHERE groups.name IS NOT NULL)
+    SELECT name FROM groups WHERE name IS NOT NULL";
 
 const RESTING: &str = "
     SELECT runs.key FROM panpan.task_runs AS runs
@@ -198,12 +214,22 @@ fn condition(filter: &Filter) -> (String, Vec<Value>) {
     }
 }
 
-/// The first ready tasks that no other transaction has locked.
+/// The first ready tasks that no other transaction has locked, of all flows or of one.
 pub(super) async fn ready(
     transaction: &mut Transaction<'_>,
     at_most: usize,
+    flow: Option<Key>,
 ) -> Result<Vec<Row>, StoreError> {
-    transaction.select(READY, vec![limit(at_most)], row).await
+    let values: Vec<Value> = vec![limit(at_most), Box::new(flow.map(|it| it.0))];
+    transaction.select(READY, values, row).await
+}
+
+/// The groups that have tasks aside.
+pub(super) async fn groups_aside(
+    transaction: &mut Transaction<'_>,
+) -> Result<Vec<Arc<str>>, StoreError> {
+    let name = |row: &_| text(column(row, 0)?).map(Arc::from);
+    transaction.select(GROUPS_ASIDE, Vec::new(), name).await
 }
 
 /// When the next waiting task can be claimed.

@@ -120,12 +120,16 @@ impl Rows for HoldingRows<'_> {
         histories(keys: &'a [Key]) -> Histories;
         set_histories(histories: &'a [(Key, Option<Arc<str>>)]) -> ();
         promote(limit: usize) -> ();
-        ready(limit: usize) -> Vec<Row>;
+        ready(limit: usize, flow: Option<Key>) -> Vec<Row>;
+        set_aside(keys: &'a [Key], group: &'a str) -> ();
+        groups_aside() -> Vec<Arc<str>>;
+        recall(group: &'a str, limit: usize) -> Vec<Key>;
         next_due() -> Option<Timestamp>;
         turns() -> [i64; 4];
         at_rest(flows: &'a [Key]) -> Vec<Row>;
         announce(announced: &'a [Announced]) -> ();
         announcements(flow: Key, after: u64, limit: usize) -> JournalPage;
+        trim_journal(flow: Key, keep: usize) -> ();
         resting(since: Timestamp, limit: usize) -> Vec<Key>;
     }
 }
