@@ -95,7 +95,7 @@ pub(crate) fn run_each(goals: impl FnOnce() -> Vec<Goal>) -> ExitCode {
     };
     print_header();
     let measured = goals().into_iter().filter(is_chosen);
-    let measured = measured.filter(|goal| goal.is_measured());
+    let measured = measured.filter(|goal| goal.is_measured(planted));
     let met: Vec<bool> = measured.map(|goal| goal.meets(planted)).collect();
     let succeeds = match planted {
         true => met.contains(&true),
@@ -125,13 +125,16 @@ impl Goal {
         }
     }
 
-    /// Whether it can be measured; prints why not.
-    fn is_measured(&self) -> bool {
-        if let Goal::NotMeasured { name, reason } = self {
-            println!("{name:<44} not measured: {reason}");
-            return false;
+    /// Whether it can be measured, with a slowdown if one is planted; prints why not.
+    fn is_measured(&self, planted: bool) -> bool {
+        match self {
+            Goal::NotMeasured { name, reason } => {
+                println!("{name:<44} not measured: {reason}");
+                false
+            }
+            Goal::Figure { .. } => !planted,
+            Goal::Ratio { .. } | Goal::Long { .. } | Goal::Growth { .. } => true,
         }
-        true
     }
 
     /// Whether it was met.

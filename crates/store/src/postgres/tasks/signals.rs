@@ -34,7 +34,7 @@ pub(super) struct Signals {
     name: String,
     /// Whether other processes have not been told of the last change yet.
     is_untold: AtomicBool,
-    /// Whether somebody waits for changes.
+    /// Whether a worker or a stream waits for changes.
     is_watched: AtomicBool,
     is_closed: AtomicBool,
     /// Wakes the exchange when one of these was set.

@@ -1,6 +1,6 @@
 //! A transaction: sends statements, and remembers why it cannot go on.
 //!
-//! A statement whose result nobody waits for is sent at once and answered while later ones run, so that a transaction
+//! A statement that only writes is sent at once and answered while later ones run, so that a transaction
 //! of many statements takes few round trips.
 
 use std::mem::take;

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
+use panpan_failure::{Failure, codes};
 use panpan_mcp::input::{in_session, supported_kinds};
 use panpan_mcp::names::TASK_META_KEY;
 use panpan_runtime::{AskError, CallRequest, CancellationToken};
@@ -174,12 +175,15 @@ impl Server {
     ) -> Result<Value, ErrorData> {
         let request = ActiveRequest::new(self, context, None);
         let left = request.scope.cancel.without_key.clone();
-        let ended = async {
-            let ended = self.until_ended(id, context);
-            left.run_until_cancelled(ended).await
-        };
-        let ended = request.until_cancelled(ended).await?;
-        let task = ended.ok_or_else(rpc_error::cancelled)??;
+        let ended = self
+            .shared
+            .stopping
+            .run_until_cancelled(self.until_ended(id, context));
+        let ended = request
+            .until_cancelled(left.run_until_cancelled(ended))
+            .await?;
+        let task = ended.ok_or_else(rpc_error::cancelled)?;
+        let task = task.ok_or_else(|| failure_error(stopping()))??;
         task.result_in_session(&self.shared, wire_version(context))
     }
 
@@ -272,6 +276,11 @@ impl Server {
         }
         Ok(listed)
     }
+}
+
+fn stopping() -> Failure {
+    Failure::new(codes::ERR_OVERLOADED)
+        .with_message("panpan is stopping: ask for the result of the task again when it runs again")
 }
 
 fn task_id(params: &Value) -> Result<&str, ErrorData> {
