@@ -17,7 +17,7 @@ use panpan_surfaces::limits::Limits;
 use panpan_surfaces::{Anonymous, Gateway};
 use panpan_upstream::mcp::{McpError, McpOperations, McpUpstream};
 
-use crate::config::Config;
+use crate::config::{Config, TaskSettings};
 use crate::log::{amount, warn};
 use crate::sources::{LoadError, Loaded, SourceCalls, Sources};
 use crate::store::{Store, StoreAddress};
@@ -37,8 +37,8 @@ pub(crate) struct Backend {
     /// The call settings of each server.
     calls: Vec<SourceCalls>,
     sources: Mutex<SourceOperations>,
-    /// Whether this command runs tasks, and not only creates them.
-    runs_tasks: bool,
+    /// How this command runs tasks; one that only creates them has none.
+    tasks: Option<TaskSettings>,
 }
 
 /// A selection of MCP servers.
@@ -100,14 +100,14 @@ impl Backend {
         warn_about_blocked(&described);
         let store = open_store(&config.store, config.store_bytes())?;
         let backend = Self::with(
-            store,
+            store.with_webhooks(config.tasks.webhook_key.clone()),
             described,
             servers,
             sources.server_calls(),
             config.settings(),
         )?;
         Ok(Self {
-            runs_tasks: true,
+            tasks: Some(config.tasks.clone()),
             ..backend
         })
     }
@@ -133,7 +133,7 @@ impl Backend {
             servers,
             calls,
             sources: Mutex::new(sources),
-            runs_tasks: false,
+            tasks: None,
         })
     }
 

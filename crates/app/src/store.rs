@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use panpan_flow::Flows;
 use panpan_flow::ports::Tasks;
+use panpan_flow::{Flows, WebhookKey};
 use panpan_runtime::ports::{Documents, Outcomes};
 use panpan_runtime::system::{RandomIds, SystemClock};
 use panpan_store::{
@@ -107,6 +107,14 @@ impl Store {
             flows: Some(Flows::new(store.clone(), Arc::new(RandomIds))),
             ..Self::of(store)
         }
+    }
+}
+
+impl Store {
+    /// The same store, with webhooks that are signed with a key.
+    pub(crate) fn with_webhooks(mut self, key: Option<WebhookKey>) -> Self {
+        self.flows = self.flows.map(|flows| flows.with_webhooks(key));
+        self
     }
 }
 

@@ -17,7 +17,8 @@ use crate::engine::{
 use crate::error::{TaskError, refused};
 use crate::plan::Methods;
 use crate::ports::{self, Filter, JournalPage, Key, Page, Row, Rows, StoredOutcome, Tasks};
-use crate::task::{ReadTask, TaskId, read_tasks};
+use crate::task::{ReadTask, TaskId, read_tasks, read_webhook, refused_webhook, stored_webhook};
+use crate::webhooks::{Webhook, WebhookKey};
 
 /// The scope that gives access to the tasks of all callers.
 pub const TASKS_SCOPE: &str = "panpan:tasks";
@@ -29,6 +30,7 @@ pub struct Flows(Arc<Inner>);
 struct Inner {
     tasks: Arc<dyn Tasks>,
     ids: Arc<dyn Ids>,
+    webhook_key: Option<WebhookKey>,
     /// The tasks that run in this process, so that a caller can stop them at once.
     running: Mutex<BTreeMap<TaskId, (Lease, CancellationToken)>>,
 }
@@ -73,8 +75,23 @@ impl Flows {
         Self(Arc::new(Inner {
             tasks,
             ids,
+            webhook_key: None,
             running: Mutex::default(),
         }))
+    }
+
+    /// The same flows, with webhooks that are signed with a key. Without one they are refused.
+    pub fn with_webhooks(self, key: Option<WebhookKey>) -> Self {
+        Self(Arc::new(Inner {
+            tasks: self.0.tasks.clone(),
+            ids: self.0.ids.clone(),
+            webhook_key: key,
+            running: Mutex::default(),
+        }))
+    }
+
+    pub(crate) fn webhook_key(&self) -> Option<&WebhookKey> {
+        self.0.webhook_key.as_ref()
     }
 
     pub(crate) fn tasks(&self) -> &dyn Tasks {
@@ -90,8 +107,38 @@ impl Flows {
         release: Release,
     ) -> Refused<Created> {
         let ids = &*self.0.ids;
-        let read = read_tasks(params, &mut || TaskId::from_random(ids.new_id()))?;
+        let mut read = read_tasks(params, &mut || TaskId::from_random(ids.new_id()))?;
+        if let Some(webhook) = self.webhook(params)? {
+            let root = read.iter_mut().find(|it| it.task.parent.is_none());
+            let expected = "tasks/execute with the id of the root and webhook_config";
+            let joins = || refused_webhook("the tasks join a flow that exists already", expected);
+            root.ok_or_else(joins)?.task.definition.webhook = Some(webhook);
+        }
         self.add(read, caller, methods, release).await
+    }
+
+    /// The webhook that a request describes.
+    pub(crate) fn webhook(&self, params: &Value) -> Refused<Option<Webhook>> {
+        let webhook = read_webhook(params)?;
+        if webhook.is_some() && self.webhook_key().is_none() {
+            let reason = "this server has no webhooks";
+            let expected = "no webhook, or a server with the setting tasks.webhook_secret";
+            return Err(refused_webhook(reason, expected).into());
+        }
+        Ok(webhook)
+    }
+
+    /// The webhook of the flow with this root, if both still exist.
+    pub(crate) async fn webhook_of(&self, root: TaskId) -> Refused<Option<Webhook>> {
+        self.read(move |rows| {
+            Box::pin(async move {
+                let found = rows.find(&[root]).await?;
+                let keys: Vec<Key> = found.iter().map(|row| row.key).collect();
+                let stored = rows.definitions(&keys).await?.pop();
+                Ok(Ok(stored.and_then(|it| stored_webhook(&it.text))))
+            })
+        })
+        .await
     }
 
     async fn add(

@@ -8,6 +8,7 @@ mod authority;
 mod engine;
 mod error;
 mod flows;
+mod limits;
 mod operations;
 mod plan;
 pub mod ports;
@@ -17,11 +18,13 @@ mod step;
 mod task;
 #[doc(hidden)]
 pub mod testing;
+mod webhooks;
 mod worker;
 
-pub use engine::{FLOWS_KEPT_MS, FLOWS_SWEPT_AT_ONCE};
+pub use engine::{FLOWS_KEPT_MS, FLOWS_SWEPT_AT_ONCE, JOURNAL_EVENTS_LIMIT};
 pub use error::{TaskError, Unsatisfied};
 pub use flows::{Flows, TASKS_SCOPE};
+pub use limits::TaskLimits;
 pub use operations::operations;
 pub use plan::{
     About, DEPENDENCIES_LIMIT, KnownTask, KnownTasks, LISTED_IDS_LIMIT, Methods, PROBLEMS_LIMIT,
@@ -40,4 +43,5 @@ pub use task::{
     RETRY_ATTEMPTS_LIMIT, ReadTask, RequestPlace, SCHEMA_TYPES, Schemas, TaskId, TaskView,
     read_task_id, read_tasks, result_object,
 };
+pub use webhooks::{WEBHOOK_URL_BYTES_LIMIT, Webhook, WebhookKey};
 pub use worker::{RESULT_BYTES_LIMIT, Worker, WorkerSettings};

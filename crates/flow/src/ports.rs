@@ -137,13 +137,32 @@ pub trait Rows: Send {
     /// Makes at most `limit` tasks ready whose time has come.
     fn promote(&mut self, limit: usize) -> BoxFuture<'_, Result<(), StoreError>>;
 
-    /// The first tasks that are ready, by priority and turn. Skips tasks that another transaction has locked.
+    /// The first tasks that are ready and not set aside, by priority and turn. Skips tasks that another transaction has
+    /// locked.
     fn ready(&mut self, limit: usize) -> BoxFuture<'_, Result<Vec<Row>, StoreError>>;
+
+    /// Sets ready tasks aside in a group: they stay ready, but are not found as such until they are recalled or saved.
+    fn set_aside<'a>(
+        &'a mut self,
+        keys: &'a [Key],
+        group: &'a str,
+    ) -> BoxFuture<'a, Result<(), StoreError>>;
+
+    /// The groups that have tasks aside.
+    fn groups_aside(&mut self) -> BoxFuture<'_, Result<Vec<Arc<str>>, StoreError>>;
+
+    /// Returns the first `limit` tasks of a group to the other ready ones, by priority and turn, without tasks that
+    /// another transaction has locked. The result is their keys.
+    fn recall<'a>(
+        &'a mut self,
+        group: &'a str,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<Key>, StoreError>>;
 
     /// When the next task that waits for a time can be claimed.
     fn next_due(&mut self) -> BoxFuture<'_, Result<Option<Timestamp>, StoreError>>;
 
-    /// The smallest turn of ready tasks, by priority. A new flow starts there, so that it neither waits for a long
+    /// The smallest turn of ready tasks, also of those set aside, by priority. A new flow starts there, so that it neither waits for a long
     /// one that began earlier nor overtakes it.
     fn turns(&mut self) -> BoxFuture<'_, Result<[i64; 4], StoreError>>;
 
@@ -163,6 +182,10 @@ pub trait Rows: Send {
         after: u64,
         limit: usize,
     ) -> BoxFuture<'_, Result<JournalPage, StoreError>>;
+
+    /// Keeps the newest `keep` announcements of a flow, if it has more. The one before them stays as
+    /// [`Announcement::Dropped`], so that a reader learns of those that are gone.
+    fn trim_journal(&mut self, flow: Key, keep: usize) -> BoxFuture<'_, Result<(), StoreError>>;
 
     /// At most `limit` flows that rest and have not changed since a time: no task of theirs is queued or in progress.
     /// Those that have rested longest come first.
@@ -204,6 +227,8 @@ pub struct Row {
     pub created_at: Timestamp,
     /// Whether other tasks were copied from it or linked to it.
     pub has_references: bool,
+    /// The operation that it calls.
+    pub operation: Option<Arc<str>>,
     /// How it runs.
     pub run: Run,
 }
@@ -241,6 +266,8 @@ pub struct Redefined {
     pub definition: Arc<str>,
     /// The priority.
     pub priority: Priority,
+    /// The operation that it calls.
+    pub operation: Option<Arc<str>>,
     /// What lists of tasks are filtered by.
     pub user_id: Option<String>,
 }
@@ -319,6 +346,13 @@ pub struct Announced {
     pub state: State,
     /// The share of its work that is done.
     pub progress: f64,
+}
+
+impl Announced {
+    /// Whether it says that the whole flow rests.
+    pub fn is_rest(&self) -> bool {
+        self.task.is_none() && self.what != Announcement::Dropped
+    }
 }
 
 /// A condition for lists of tasks. All parts have to be met.

@@ -111,16 +111,19 @@ pub enum Announcement {
     Failed,
     /// It was cancelled.
     Cancelled,
+    /// Announcements up to this one are no longer kept.
+    Dropped,
 }
 
 impl Announcement {
     /// All of them.
-    pub const ALL: [Announcement; 5] = [
+    pub const ALL: [Announcement; 6] = [
         Announcement::StatusUpdate,
         Announcement::ProgressUpdate,
         Announcement::Completed,
         Announcement::Failed,
         Announcement::Cancelled,
+        Announcement::Dropped,
     ];
 
     /// The name of the event in the protocol.
@@ -131,6 +134,7 @@ impl Announcement {
             Announcement::Completed => "task_completed",
             Announcement::Failed => "task_failed",
             Announcement::Cancelled => "task_cancelled",
+            Announcement::Dropped => "events_dropped",
         }
     }
 

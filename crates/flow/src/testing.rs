@@ -5,8 +5,9 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use panpan_runtime::ports::StoreError;
 
-use crate::engine::{self, Ended, Extended, Finished, Lease};
-use crate::ports::{self, Ending, Tasks};
+use crate::engine::{self, Claimed, ClaimedTask, Ended, Extended, Finished, Lease};
+use crate::limits::{Room, TaskLimits};
+use crate::ports::{self, Ending, Row, Tasks};
 use crate::task::TaskId;
 
 /// Claims and ends tasks of a store without running them.
@@ -19,6 +20,15 @@ pub struct Held {
     /// The task.
     pub id: TaskId,
     lease: Lease,
+}
+
+impl Held {
+    fn of(task: &ClaimedTask) -> Self {
+        Self {
+            id: task.row.id,
+            lease: task.lease,
+        }
+    }
 }
 
 /// How an attempt ends.
@@ -39,13 +49,9 @@ impl HandWorker {
     /// Claims at most `limit` tasks, in the order in which they run.
     pub async fn claim(&self, limit: usize, lease_ms: u64) -> Result<Vec<Held>, StoreError> {
         let claimed = ports::write(&*self.0, move |rows| {
-            Box::pin(async move { engine::claim(rows, limit, lease_ms).await })
+            Box::pin(async move { engine::claim(rows, limit, lease_ms, Room::default()).await })
         });
-        let held = claimed.await?.into_iter().map(|task| Held {
-            id: task.row.id,
-            lease: task.lease,
-        });
-        Ok(held.collect())
+        Ok(claimed.await?.tasks.iter().map(Held::of).collect())
     }
 
     /// Ends attempts in one transaction. Those of lost tasks change nothing.
@@ -68,6 +74,19 @@ impl HandWorker {
         written.await.map(drop)
     }
 
+    /// Drops the oldest events of a flow.
+    pub async fn trim_journal(&self, root: TaskId, keep: usize) -> Result<(), StoreError> {
+        let trimmed = ports::write(&*self.0, move |rows| {
+            Box::pin(async move {
+                for row in rows.find(&[root]).await? {
+                    rows.trim_journal(row.key, keep).await?;
+                }
+                Ok(())
+            })
+        });
+        trimmed.await
+    }
+
     /// Extends a lease, and returns whether it was still held.
     pub async fn extend(
         &self,
@@ -83,5 +102,62 @@ impl HandWorker {
             Box::pin(async move { engine::extend(rows, &extended, lease_ms).await })
         });
         Ok(lost.await?.is_empty())
+    }
+}
+
+/// A worker by hand that keeps limits, as one process does.
+#[derive(Debug)]
+pub struct LimitedWorker {
+    worker: HandWorker,
+    limits: Arc<TaskLimits>,
+    running: Vec<(Held, Row)>,
+    read: usize,
+}
+
+impl LimitedWorker {
+    /// A worker of this store with these limits.
+    pub fn new(tasks: Arc<dyn Tasks>, limits: TaskLimits) -> Self {
+        Self {
+            worker: HandWorker::new(tasks),
+            limits: Arc::new(limits),
+            running: Vec::new(),
+            read: 0,
+        }
+    }
+
+    /// Claims at most `limit` tasks for which there is room, in the order in which they run.
+    pub async fn claim(&mut self, limit: usize, lease_ms: u64) -> Result<Vec<Held>, StoreError> {
+        let mut held = Vec::new();
+        let mut may_have_more = true;
+        while may_have_more && held.len() < limit {
+            let claimed = self.turn(limit - held.len(), lease_ms).await?;
+            (may_have_more, self.read) = (claimed.may_have_more, self.read + claimed.read);
+            for task in claimed.tasks {
+                held.push(Held::of(&task));
+                self.running.push((Held::of(&task), task.row));
+            }
+        }
+        Ok(held)
+    }
+
+    async fn turn(&self, limit: usize, lease_ms: u64) -> Result<Claimed, StoreError> {
+        let running = self.running.iter().map(|(_, row)| row);
+        let room = Room::beside(self.limits.clone(), running);
+        let claimed = ports::write(&*self.worker.0, move |rows| {
+            let room = room.clone();
+            Box::pin(async move { engine::claim(rows, limit, lease_ms, room).await })
+        });
+        claimed.await
+    }
+
+    /// Ends a task that this worker holds.
+    pub async fn finish(&mut self, held: Held, end: End) -> Result<(), StoreError> {
+        self.running.retain(|(it, _)| *it != held);
+        self.worker.finish(vec![(held, end)]).await
+    }
+
+    /// How many ready tasks all claims have read.
+    pub fn rows_read(&self) -> usize {
+        self.read
     }
 }

@@ -13,18 +13,20 @@ use panpan_runtime::ports::{Ports, StoreError};
 use panpan_runtime::{CancellationToken, Dispatcher};
 use tokio::sync::{mpsc, watch};
 
-use crate::engine::{self, ClaimedTask, Extended, Finished, Lease, later};
+use crate::engine::{self, Claimed, ClaimedTask, Extended, Finished, Lease, later};
 use crate::flows::Flows;
-use crate::ports::{self, Key};
-use crate::task::TaskId;
+use crate::limits::{Room, TaskLimits};
+use crate::ports::{self, Key, Row};
 pub use attempt::RESULT_BYTES_LIMIT;
 use attempt::{TaskProgress, run_attempt};
 
 /// The settings of a worker.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkerSettings {
     /// How many tasks run at once in this process.
     pub concurrency: usize,
+    /// How many of them may belong to one flow or call one operation.
+    pub limits: TaskLimits,
     /// How long a task is held before another process may take it over. It is extended while the task runs.
     pub lease_ms: u64,
     /// How often the store is asked for tasks although nothing is known to have changed.
@@ -35,6 +37,7 @@ impl Default for WorkerSettings {
     fn default() -> Self {
         Self {
             concurrency: 128,
+            limits: TaskLimits::default(),
             lease_ms: 30_000,
             poll_ms: 1000,
         }
@@ -57,6 +60,7 @@ pub struct Worker {
     dispatcher: Dispatcher,
     ports: Ports,
     settings: WorkerSettings,
+    limits: Arc<TaskLimits>,
     running: BTreeMap<Key, Running>,
     sender: mpsc::UnboundedSender<Finished>,
     finished: mpsc::UnboundedReceiver<Finished>,
@@ -71,7 +75,7 @@ pub struct Worker {
 /// A task that this process runs.
 #[derive(Debug)]
 struct Running {
-    id: TaskId,
+    row: Row,
     lease: Lease,
     stop: CancellationToken,
     progress: Arc<TaskProgress>,
@@ -98,6 +102,7 @@ impl Worker {
             flows,
             dispatcher,
             ports,
+            limits: Arc::new(settings.limits.clone()),
             settings,
             running: BTreeMap::new(),
             sender,
@@ -155,7 +160,7 @@ impl Worker {
         if self.running.get(&key).is_some_and(is_newest)
             && let Some(running) = self.running.remove(&key)
         {
-            self.flows.forget_running(running.id, running.lease);
+            self.flows.forget_running(running.row.id, running.lease);
         }
         self.unwritten.push(finished);
     }
@@ -165,15 +170,17 @@ impl Worker {
         let limit = free.min(BATCH_LIMIT);
         let finished = Arc::new(std::mem::take(&mut self.unwritten));
         let lease_ms = self.settings.lease_ms;
+        let running = self.running.values().map(|it| &it.row);
+        let room = Room::beside(self.limits.clone(), running);
         let for_store = finished.clone();
         let done = ports::write(self.flows.tasks(), move |rows| {
-            let finished = for_store.clone();
+            let (finished, room) = (for_store.clone(), room.clone());
             Box::pin(async move {
                 let flows = engine::finish(rows, &finished).await?;
                 engine::rest(rows, &flows).await?;
                 match limit {
-                    0 => Ok(Vec::new()),
-                    limit => engine::claim(rows, limit, lease_ms).await,
+                    0 => Ok(Claimed::default()),
+                    limit => engine::claim(rows, limit, lease_ms, room).await,
                 }
             })
         });
@@ -185,21 +192,20 @@ impl Worker {
                 return Err(error);
             }
         };
-        // Fewer than asked for means that there are no more.
-        self.may_be_ready = claimed.len() == limit;
-        for task in claimed {
+        self.may_be_ready = claimed.may_have_more || limit == 0;
+        for task in claimed.tasks {
             self.start(task);
         }
         Ok(())
     }
 
     fn start(&mut self, task: ClaimedTask) {
-        let (id, lease) = (task.row.id, task.lease);
+        let (row, lease) = (task.row.clone(), task.lease);
         let stop = CancellationToken::new();
         let progress = Arc::new(TaskProgress::default());
-        self.flows.remember_running(id, lease, stop.clone());
+        self.flows.remember_running(row.id, lease, stop.clone());
         let running = Running {
-            id,
+            row,
             lease,
             stop: stop.clone(),
             progress: progress.clone(),

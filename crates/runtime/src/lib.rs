@@ -51,7 +51,7 @@ pub use registry::{
 pub use schema::{
     APPLIED_SUBSCHEMAS_LIMIT, BACKTRACKS_LIMIT, CHECK_STEPS_LIMIT, Checked, LISTED_VALUES_LIMIT,
     NESTED_SUBSCHEMAS_LIMIT, PATTERN_BYTES_LIMIT, SEARCH_STEPS_LIMIT, SHOWN_CHARACTERS_LIMIT,
-    VIOLATIONS_LIMIT, check_once, shown,
+    SentSchema, VIOLATIONS_LIMIT, check_once, shown,
 };
 pub use settings::{RECOVERIES_LIMIT, Record, SHORTEST_KEEP_MS, SHORTEST_LEASE_MS, Settings};
 pub use tokio_util::sync::CancellationToken;

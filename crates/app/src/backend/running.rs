@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use panpan_flow::{FLOWS_KEPT_MS, Flows, Worker, WorkerSettings};
+use panpan_flow::{Flows, Worker};
 use panpan_runtime::{CancellationToken, Dispatcher, Ports};
 use panpan_upstream::mcp::McpUpstream;
 
@@ -19,10 +19,10 @@ const ROUNDS_PER_SWEEP: u64 = 30;
 impl Backend {
     /// The worker that runs tasks, if this command serves them.
     fn worker(&self) -> Option<Worker> {
-        let runs_tasks = self.runs_tasks && self.sources().described.built_in.has_tasks();
-        let flows = self.store.flows.clone().filter(|_| runs_tasks)?;
+        let is_served = self.sources().described.built_in.has_tasks();
+        let settings = self.tasks.as_ref().filter(|_| is_served)?.worker.clone();
+        let flows = self.store.flows.clone()?;
         let ports = Ports::system(self.store.outcomes.clone());
-        let settings = WorkerSettings::default();
         Some(Worker::new(flows, self.dispatcher.clone(), ports, settings))
     }
 
@@ -33,7 +33,9 @@ impl Backend {
         work: impl Future<Output = T>,
         left: impl FnOnce() -> Duration,
     ) -> T {
-        let maintenance = tokio::spawn(maintain(self.dispatcher.clone(), self.store.flows.clone()));
+        let swept = self.store.flows.clone();
+        let swept = swept.zip(self.tasks.as_ref().map(|it| it.kept_ms));
+        let maintenance = tokio::spawn(maintain(self.dispatcher.clone(), swept));
         let stop = CancellationToken::new();
         let worker = self.worker().map(|it| tokio::spawn(it.run(stop.clone())));
         let done = work.await;
@@ -64,17 +66,18 @@ impl Backend {
     }
 }
 
-async fn maintain(dispatcher: Dispatcher, flows: Option<Flows>) {
+/// `swept` has the flows to delete from, and how long they are kept.
+async fn maintain(dispatcher: Dispatcher, swept: Option<(Flows, u64)>) {
     let mut rounds = 0_u64;
     loop {
         tokio::time::sleep(MAINTENANCE_INTERVAL).await;
         // If the store is unavailable, the next round tries again; callers learn of it from their calls.
         let _ = dispatcher.maintain().await;
         rounds = rounds.wrapping_add(1);
-        if let Some(flows) = &flows
+        if let Some((flows, kept_ms)) = &swept
             && rounds.is_multiple_of(ROUNDS_PER_SWEEP)
         {
-            let _ = flows.sweep(FLOWS_KEPT_MS).await;
+            let _ = flows.sweep(*kept_ms).await;
         }
     }
 }

@@ -17,6 +17,7 @@ use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
+use panpan_flow::{FLOWS_KEPT_MS, WebhookKey, WorkerSettings};
 use panpan_runtime::Settings;
 use panpan_store::DEFAULT_SIZE_BYTES;
 use panpan_surfaces::limits::Limits;
@@ -63,6 +64,7 @@ pub(crate) struct Config {
     pub(crate) tools: ToolForm,
     pub(crate) limits: Limits,
     pub(crate) log: Log,
+    pub(crate) tasks: TaskSettings,
     /// How long calls in flight may continue when the server stops.
     pub(crate) drain_seconds: u64,
     /// The sources of operations.
@@ -101,6 +103,7 @@ impl Default for Config {
                 level: "info".to_owned(),
                 format: LogFormat::default(),
             },
+            tasks: TaskSettings::default(),
             drain_seconds: 30,
             sources: Sources::default(),
         }
@@ -122,6 +125,26 @@ pub(crate) struct Log {
     /// A level, or levels per target such as `info,panpan=debug`.
     pub(crate) level: String,
     pub(crate) format: LogFormat,
+}
+
+/// The settings of tasks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TaskSettings {
+    pub(crate) worker: WorkerSettings,
+    /// How long a flow is kept after its last change.
+    pub(crate) kept_ms: u64,
+    /// What webhooks are signed with; without it there are none.
+    pub(crate) webhook_key: Option<WebhookKey>,
+}
+
+impl Default for TaskSettings {
+    fn default() -> Self {
+        Self {
+            worker: WorkerSettings::default(),
+            kept_ms: FLOWS_KEPT_MS,
+            webhook_key: None,
+        }
+    }
 }
 
 /// Reads the file, the environment and the flags; later ones win.

@@ -2,11 +2,13 @@
 //!
 //! The variable of a setting follows from its name in the file: `limits.batch` is `PANPAN_LIMITS_BATCH`.
 
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::Path;
 use std::time::Duration;
 
+use panpan_contract::operation::OperationName;
 use panpan_failure::read::DOCUMENT_BYTES_LIMIT;
+use panpan_flow::WebhookKey;
 use panpan_store::SMALLEST_SIZE_BYTES;
 use panpan_upstream::Allowed;
 
@@ -31,6 +33,9 @@ const DRAIN_SECONDS_LIMIT: u64 = 60 * 60;
 const STORE_MB_LIMIT: u64 = 1024 * 1024;
 /// The upper bound of the time that outcomes are kept.
 const KEPT_HOURS_LIMIT: u64 = 366 * 24;
+
+/// The shortest and the longest lease of a task: it is extended three times as often.
+const LEASE_SECONDS: (u64, u64) = (3, 60 * 60);
 
 /// The settings whose values can also be lists of tables.
 pub(super) const SERVICES: &str = "openapi";
@@ -76,7 +81,7 @@ pub(super) enum Kind {
 
 /// All settings.
 #[rustfmt::skip]
-pub(super) static SETTINGS: [Setting; 36] = [
+pub(super) static SETTINGS: [Setting; 43] = [
     of("listen", Text("an address and a port, such as 127.0.0.1:7077",
         |draft, _, text| put(&mut draft.config.listen, text.parse().ok())))
         .flag("listen", "ADDRESS:PORT", "The address to listen on [default: 127.0.0.1:7077]"),
@@ -149,6 +154,21 @@ pub(super) static SETTINGS: [Setting; 36] = [
     )).flag("log-level", "LEVEL", "The log level: off, error, warn, info, debug or trace [default: info]"),
     of("log.format", Text("text or json", |draft, _, text| put(&mut draft.config.log.format, log_format(text))))
         .flag("log-format", "FORMAT", "The format of the log: text or json [default: text]"),
+    of("tasks.limit", Number(1, COUNT_LIMIT, |draft, it| put(&mut draft.config.tasks.worker.concurrency, count(it)))).for_stdio(),
+    of("tasks.limit_per_flow", Number(1, COUNT_LIMIT, |draft, it| put(&mut draft.config.tasks.worker.limits.per_flow, at_most(it)))).for_stdio(),
+    of("tasks.limit_per_operation", Number(1, COUNT_LIMIT, |draft, it| put(&mut draft.config.tasks.worker.limits.per_operation, at_most(it)))).for_stdio(),
+    of("tasks.operation_limits", List("OPERATION=NUMBER with a number from 1, such as http/call=4", |text| operation_limit(text).is_some(),
+        |draft, _, texts| put(&mut draft.config.tasks.worker.limits.operations, texts.iter().map(|text| operation_limit(text)).collect())))
+        .for_stdio(),
+    of("tasks.lease_seconds", Number(LEASE_SECONDS.0, LEASE_SECONDS.1, |draft, it| put(&mut draft.config.tasks.worker.lease_ms, Some(it * 1000)))).for_stdio(),
+    of("tasks.kept_hours", Number(1, KEPT_HOURS_LIMIT, |draft, it| put(&mut draft.config.tasks.kept_ms, Some(it * 60 * 60 * 1000)))).for_stdio(),
+    of("tasks.webhook_secret", Text("24 to 64 random bytes in base64, such as the output of `openssl rand -base64 32`",
+        |draft, _, text| {
+            draft.config.sources.sends_webhooks = true;
+            put(&mut draft.config.tasks.webhook_key, WebhookKey::from_base64(text).map(Some))
+        }))
+        .secret()
+        .for_stdio(),
     of("limits.body_bytes", Number(1, DOCUMENT_BYTES_LIMIT as u64, |draft, it| put(&mut draft.config.limits.body_bytes, count(it)))),
     of("limits.batch", Number(1, COUNT_LIMIT, |draft, it| put(&mut draft.config.limits.batch, count(it)))),
     of("limits.calls_per_second", Number(1, COUNT_LIMIT, |draft, it| put(&mut draft.config.limits.calls_per_second, rate(it)))),
@@ -236,6 +256,17 @@ fn put<T>(target: &mut T, value: Option<T>) -> bool {
 
 fn count(number: u64) -> Option<usize> {
     usize::try_from(number).ok()
+}
+
+fn at_most(number: u64) -> Option<Option<NonZeroUsize>> {
+    count(number).map(NonZeroUsize::new)
+}
+
+/// The operation and the number in `OPERATION=NUMBER`.
+fn operation_limit(text: &str) -> Option<(String, NonZeroUsize)> {
+    let (name, number) = text.rsplit_once('=')?;
+    let name = OperationName::new(name.trim()).ok()?;
+    Some((name.as_str().to_owned(), number.trim().parse().ok()?))
 }
 
 fn rate(number: u64) -> Option<Option<NonZeroU32>> {

@@ -191,6 +191,12 @@ fn samples(setting: &Setting) -> ([&'static str; 3], Option<(&'static str, &'sta
         ("mcp_commands", _) => ["a", "b c", "d=a"],
         ("builtin", _) => ["none", "json", "services"],
         ("enable", _) => ["http/call", "a/b", "c/d"],
+        ("tasks.operation_limits", _) => ["a/b=1", "a/b=2", "c/d=1"],
+        ("tasks.webhook_secret", _) => [
+            "QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFB",
+            "QkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJC",
+            "whsec_Q0NDQ0NDQ0NDQ0NDQ0NDQ0NDQ0NDQ0ND",
+        ],
         (name, _) => panic!("{name} has no samples"),
     };
     let other = match setting.name {

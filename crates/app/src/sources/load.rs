@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use panpan_contract::binding::HttpBinding;
 use panpan_contract::contract_file::{self, ContractFile};
-use panpan_contract::operation::OperationName;
+use panpan_contract::operation::{OperationName, Visibility};
 use panpan_openapi::{
     DOCUMENT_BYTES_LIMIT, Filters, ImportOptions, Overlay, OverlayProblem, Summary,
     apply_matching_lines, apply_overlay, apply_to_shown, lines_beyond_shown, unmatched_lines,
@@ -54,6 +54,9 @@ type Register = fn(Builder, Client) -> Builder;
 
 /// Built-in operations that call other services and are off by default.
 const OUTBOUND: [(&str, Register); 1] = [("http/call", panpan_operations::http_call)];
+
+/// The operation that sends webhooks. Clients cannot call it unless it is enabled.
+const WEBHOOK_SENDER: &str = "http/call";
 
 impl Loaded {
     /// Applies the overlays for all operations to built-in operations and those of MCP servers.
@@ -115,6 +118,14 @@ impl Sources {
             let client = self.client(None)?;
             let registered = register(Registry::builder(), client);
             loaded.outbound.extend(registered.into_registrations());
+        }
+        let is_enabled = self.enabled.iter().any(|name| name == WEBHOOK_SENDER);
+        if self.sends_webhooks && !is_enabled {
+            let sender = panpan_operations::http_call(Registry::builder(), self.client(None)?);
+            let internal =
+                |it: Registration| it.with(|spec| spec.visibility = Visibility::Internal);
+            let sender = sender.into_registrations().into_iter().map(internal);
+            loaded.outbound.extend(sender);
         }
         Ok(loaded)
     }

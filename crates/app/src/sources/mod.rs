@@ -45,6 +45,8 @@ pub(crate) struct Sources {
     pub(crate) allowed_hosts: Vec<String>,
     /// Built-in operations that are off by default, enabled by name.
     pub(crate) enabled: Vec<String>,
+    /// Whether tasks send webhooks, with `http/call`.
+    pub(crate) sends_webhooks: bool,
     pub(crate) built_in: BuiltInSettings,
 }
 

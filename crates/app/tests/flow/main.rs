@@ -5,6 +5,7 @@
 mod codes;
 mod methods;
 mod streams;
+mod webhooks;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

@@ -12,7 +12,8 @@ use crate::error::{TaskError, Unsatisfied};
 use crate::ports::{Ending, Filter, Key, Page, Row, Rows, StoredOutcome};
 use crate::state::{State, Transition};
 use crate::step::{TaskEvent, is_satisfied};
-use crate::task::TaskId;
+use crate::task::{Definition, TaskId};
+use crate::webhooks::Webhook;
 
 /// The message of a task that was cancelled without one.
 pub(super) const DEFAULT_MESSAGE: &str = "cancelled";
@@ -23,6 +24,8 @@ pub(crate) struct Execute {
     pub(crate) id: TaskId,
     /// Whether dependents that had ended are executed again, too.
     pub(crate) cascade: bool,
+    /// The new webhook of the flow.
+    pub(crate) webhook: Option<Webhook>,
 }
 
 /// What was told to run.
@@ -43,11 +46,34 @@ pub(crate) async fn execute(
         Ok(row) => row,
         Err(refused) => return Ok(Err(refused)),
     };
-    if row.key == row.flow {
-        execute_flow(rows, row, command.cascade).await
-    } else {
-        execute_task(rows, row, command.cascade).await
+    let root = match row.key == row.flow {
+        true => row.clone(),
+        false => rows
+            .load(&[row.flow])
+            .await?
+            .pop()
+            .ok_or(StoreError::Damaged)?,
+    };
+    if command.webhook.is_some() && !visible.includes(&root) {
+        return Ok(Err(TaskError::NotOwned(root.id)));
     }
+    let executed = match row.key == row.flow {
+        true => execute_flow(rows, row, command.cascade).await?,
+        false => execute_task(rows, row, root.id, command.cascade).await?,
+    };
+    if let (Ok(_), Some(webhook)) = (&executed, &command.webhook) {
+        set_webhook(rows, root.key, webhook).await?;
+    }
+    Ok(executed)
+}
+
+async fn set_webhook(rows: &mut dyn Rows, root: Key, webhook: &Webhook) -> Result<(), StoreError> {
+    let stored = rows.definitions(&[root]).await?.pop();
+    let stored = stored.ok_or(StoreError::Damaged)?;
+    let definition = Definition::from_text(&stored.text);
+    let mut definition = definition.map_err(|_| StoreError::Damaged)?;
+    definition.webhook = Some(webhook.clone());
+    rows.redefine(root, &definition.redefined()).await
 }
 
 /// Runs what a flow has left to do: everything pending, and again what failed or was cancelled. A flow whose tasks
@@ -95,6 +121,7 @@ async fn execute_flow(
 async fn execute_task(
     rows: &mut dyn Rows,
     row: Row,
+    root: TaskId,
     cascade: bool,
 ) -> Result<Result<Executed, TaskError>, StoreError> {
     if row.run.state == State::InProgress || row.run.queued != crate::step::Queued::No {
@@ -122,8 +149,6 @@ async fn execute_task(
         .copied()
         .collect();
     let others = rows.load(&others).await?;
-    let root = rows.load(&[row.flow]).await?;
-    let root = root.first().map_or(row.id, |root| root.id);
     let mut changes = Changes::new(rows);
     let row = match again.contains(&row.key) {
         true => reset(&mut changes, row),

@@ -109,6 +109,8 @@ impl Copies {
         }
         definition.inputs = redirect(&definition.inputs, &|it| self.new_id(it));
         definition.origin = (self.origin)(old);
+        // The copy is another flow, perhaps of another caller.
+        definition.webhook = None;
         ReadTask {
             task: NewTask {
                 id,

@@ -133,6 +133,7 @@ impl New<'_> {
                 turn,
                 created_at: self.now,
                 has_references: self.originals.contains(&task.id),
+                operation: task.definition.operation(),
                 run: self.run(task),
             },
             definition: task.definition.to_text().into(),

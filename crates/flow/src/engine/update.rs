@@ -15,7 +15,7 @@ use super::cycle::{ids_of, new_cycle};
 use super::view::{Visible, find_visible};
 use crate::error::TaskError;
 use crate::plan::{About, Methods, PlanError, PlanProblem, ProblemKind, arrows};
-use crate::ports::{Edge, Key, Redefined, Row, Rows};
+use crate::ports::{Edge, Key, Row, Rows};
 use crate::state::{State, Transition};
 use crate::step::{TaskEvent, is_satisfied};
 use crate::task::{
@@ -254,18 +254,13 @@ async fn redefine(
     mut row: Row,
     definition: &Definition,
 ) -> Result<Row, StoreError> {
-    let redefined = Redefined {
-        definition: definition.to_text().into(),
-        priority: definition.priority,
-        user_id: definition.user_id().map(str::to_owned),
-    };
     if definition.priority != row.priority {
         let turns = rows.turns().await?;
         row.turn = turns[usize::from(definition.priority.number())] + 1;
         row.priority = definition.priority;
     }
     row.run.updated_at = rows.now();
-    rows.redefine(row.key, &redefined).await?;
+    rows.redefine(row.key, &definition.redefined()).await?;
     rows.save(std::slice::from_ref(&row)).await?;
     Ok(row)
 }

@@ -1,4 +1,4 @@
-//! What a worker does with tasks: claim, extend, finish.
+//! What a worker does with tasks that it holds: extend, finish.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -7,14 +7,14 @@ use jiff::{Timestamp, ToSpan as _};
 use panpan_runtime::ports::StoreError;
 
 use super::changes::Changes;
-use crate::ports::{Announced, Ending, Key, Row, Rows, StoredDefinition, StoredOutcome};
-use crate::references::may_have_references;
+use super::notice::notify;
+use crate::ports::{Announced, Ending, Key, Row, Rows, StoredOutcome};
 use crate::state::State;
 use crate::step::{Announcement, TaskEvent};
-use crate::task::{TaskId, original_with_result};
 
-/// The most tasks whose time has come that one claim makes ready.
-const PROMOTED_AT_ONCE: usize = 256;
+/// The newest events of a flow that are kept, about: a flow is looked at when it rests, and with each heartbeat of its
+/// tasks. The events of one run of the largest flow fit.
+pub const JOURNAL_EVENTS_LIMIT: usize = 500_000;
 
 /// A held task. Only the newest epoch can end it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,31 +24,12 @@ pub(crate) struct Lease {
 }
 
 impl Lease {
-    fn of(row: &Row) -> Self {
+    pub(super) fn of(row: &Row) -> Self {
         Self {
             key: row.key,
             epoch: row.run.epoch,
         }
     }
-}
-
-/// A task that this process holds, with everything it needs to run.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct ClaimedTask {
-    pub(crate) lease: Lease,
-    pub(crate) row: Row,
-    /// The definition, as JSON.
-    pub(crate) definition: Arc<str>,
-    /// The authority with which it runs, as JSON.
-    pub(crate) authority: Option<Arc<str>>,
-    /// The failed attempts of this generation, as JSON.
-    pub(crate) history: Option<Arc<str>>,
-    /// Whether a process stopped while it held the task.
-    pub(crate) was_abandoned: bool,
-    /// The results of its dependencies, if its inputs may refer to them; `None` for one without a result.
-    pub(crate) results: BTreeMap<TaskId, Option<Arc<str>>>,
-    /// The result of the original of a link or an archive, if it is completed.
-    pub(crate) original: Option<Arc<str>>,
 }
 
 /// The end of an attempt.
@@ -81,135 +62,6 @@ pub(crate) struct Extended {
     pub(crate) progress: Option<f64>,
 }
 
-/// Claims at most `limit` tasks, by priority and turn.
-pub(crate) async fn claim(
-    rows: &mut dyn Rows,
-    limit: usize,
-    lease_ms: u64,
-) -> Result<Vec<ClaimedTask>, StoreError> {
-    rows.promote(PROMOTED_AT_ONCE).await?;
-    let ready = rows.ready(limit).await?;
-    if ready.is_empty() {
-        return Ok(Vec::new());
-    }
-    let event = TaskEvent::Claimed {
-        until: later(rows.now(), lease_ms),
-    };
-    let mut changes = Changes::new(rows);
-    let mut claimed = Vec::with_capacity(ready.len());
-    for before in ready {
-        let was_abandoned = before.run.is_held;
-        // A task that is ready and has ended is a damaged row; it stays where it is.
-        if let Ok(row) = changes.apply(before, &event) {
-            claimed.push((row, was_abandoned));
-        }
-    }
-    changes.write().await?;
-    with_contents(rows, claimed).await
-}
-
-async fn with_contents(
-    rows: &mut dyn Rows,
-    claimed: Vec<(Row, bool)>,
-) -> Result<Vec<ClaimedTask>, StoreError> {
-    let keys: Vec<Key> = claimed.iter().map(|(row, _)| row.key).collect();
-    let definitions = rows.definitions(&keys).await?;
-    let mut definitions: BTreeMap<Key, StoredDefinition> =
-        definitions.into_iter().map(|it| (it.key, it)).collect();
-    let is_repeated = |(row, _): &&(Row, bool)| row.run.attempts > 1;
-    let repeated: Vec<Key> = claimed
-        .iter()
-        .filter(is_repeated)
-        .map(|(row, _)| row.key)
-        .collect();
-    let histories: BTreeMap<Key, Arc<str>> = match repeated.is_empty() {
-        true => BTreeMap::new(),
-        false => rows.histories(&repeated).await?.into_iter().collect(),
-    };
-    let refers = |key: &&Key| {
-        definitions
-            .get(key)
-            .is_some_and(|it| may_have_references(&it.text))
-    };
-    let referring: Vec<Key> = keys.iter().filter(refers).copied().collect();
-    let mut results = results_of_dependencies(rows, &referring).await?;
-    let mut originals = results_of_originals(rows, &definitions).await?;
-    let tasks = claimed.into_iter().map(|(row, was_abandoned)| {
-        let stored = definitions.remove(&row.key);
-        let (definition, authority) =
-            stored.map_or_else(Default::default, |it| (it.text, it.authority));
-        ClaimedTask {
-            lease: Lease::of(&row),
-            definition,
-            authority,
-            history: histories.get(&row.key).cloned(),
-            was_abandoned,
-            results: results.remove(&row.key).unwrap_or_default(),
-            original: originals.remove(&row.key),
-            row,
-        }
-    });
-    Ok(tasks.collect())
-}
-
-type Results = BTreeMap<TaskId, Option<Arc<str>>>;
-
-async fn results_of_dependencies(
-    rows: &mut dyn Rows,
-    referring: &[Key],
-) -> Result<BTreeMap<Key, Results>, StoreError> {
-    let mut results: BTreeMap<Key, Results> = BTreeMap::new();
-    if referring.is_empty() {
-        return Ok(results);
-    }
-    let edges = rows.dependencies(referring).await?;
-    let mut on: Vec<Key> = edges.iter().map(|edge| edge.on).collect();
-    on.sort_unstable();
-    on.dedup();
-    let ids = rows.load(&on).await?;
-    let ids: BTreeMap<Key, TaskId> = ids.into_iter().map(|row| (row.key, row.id)).collect();
-    let outcomes = completed(rows, &on).await?;
-    for edge in edges {
-        if let Some(id) = ids.get(&edge.on) {
-            let of_task = results.entry(edge.task).or_default();
-            of_task.insert(*id, outcomes.get(&edge.on).cloned());
-        }
-    }
-    Ok(results)
-}
-
-/// The results of the originals of links and archives, by the key of the link or archive.
-async fn results_of_originals(
-    rows: &mut dyn Rows,
-    definitions: &BTreeMap<Key, StoredDefinition>,
-) -> Result<BTreeMap<Key, Arc<str>>, StoreError> {
-    let original = |it: &StoredDefinition| Some((it.key, original_with_result(&it.text)?));
-    let originals: Vec<(Key, TaskId)> = definitions.values().filter_map(original).collect();
-    if originals.is_empty() {
-        return Ok(BTreeMap::new());
-    }
-    let ids: Vec<TaskId> = originals.iter().map(|(_, id)| *id).collect();
-    let found = rows.find(&ids).await?.into_iter();
-    let found: BTreeMap<TaskId, Key> = found.map(|row| (row.id, row.key)).collect();
-    let keys: Vec<Key> = found.values().copied().collect();
-    let results = completed(rows, &keys).await?;
-    let result = |(key, id): (Key, TaskId)| Some((key, results.get(found.get(&id)?)?.clone()));
-    Ok(originals.into_iter().filter_map(result).collect())
-}
-
-/// The results of those tasks that are completed.
-async fn completed(
-    rows: &mut dyn Rows,
-    keys: &[Key],
-) -> Result<BTreeMap<Key, Arc<str>>, StoreError> {
-    let outcomes = rows.outcomes(keys).await?.into_iter();
-    let results = outcomes.filter_map(|it| match it.ending {
-        Ending::Completed { result } => Some((it.key, result)),
-        Ending::Failed { .. } | Ending::Cancelled { .. } => None,
-    });
-    Ok(results.collect())
-}
-
 /// Extends leases; returns those that were lost.
 pub(crate) async fn extend(
     rows: &mut dyn Rows,
@@ -220,10 +72,11 @@ pub(crate) async fn extend(
     let leases = extended.iter().map(|it| it.lease);
     let mut held = held(rows, leases).await?;
     let mut changes = Changes::new(rows);
-    let mut lost = Vec::new();
+    let (mut lost, mut flows) = (Vec::new(), BTreeSet::new());
     for Extended { lease, progress } in extended {
         match held.remove(lease) {
             Some(row) => {
+                flows.insert(row.flow);
                 let progress = *progress;
                 let extended = changes.apply(row, &TaskEvent::Extended { until, progress });
                 extended.expect("an extension changes no state");
@@ -232,6 +85,9 @@ pub(crate) async fn extend(
         }
     }
     changes.write().await?;
+    for flow in flows {
+        rows.trim_journal(flow, JOURNAL_EVENTS_LIMIT).await?;
+    }
     Ok(lost)
 }
 
@@ -283,8 +139,8 @@ pub(crate) async fn finish(
     Ok(flows)
 }
 
-/// Appends an entry to the journals of flows that rest: no task of theirs can run without another command. Returns
-/// these flows.
+/// Appends an entry to the journals of flows that rest, and tells their webhooks: no task of theirs can run without
+/// another command. Returns these flows.
 pub(crate) async fn rest(rows: &mut dyn Rows, flows: &[Key]) -> Result<Vec<Row>, StoreError> {
     let mut resting = Vec::new();
     for flow in flows {
@@ -304,6 +160,10 @@ pub(crate) async fn rest(rows: &mut dyn Rows, flows: &[Key]) -> Result<Vec<Row>,
     };
     let announced: Vec<Announced> = roots.iter().map(announced).collect();
     rows.announce(&announced).await?;
+    for root in &roots {
+        rows.trim_journal(root.key, JOURNAL_EVENTS_LIMIT).await?;
+    }
+    notify(rows, &roots).await?;
     Ok(roots)
 }
 

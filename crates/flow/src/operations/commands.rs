@@ -45,13 +45,18 @@ pub(super) async fn execute(
         (Some(_), Some(_)) => return Err(both_given().into()),
         (Some(tasks), None) => {
             let methods = CallableMethods::of(&context);
-            let tasks = json!({"tasks": tasks});
+            let tasks = json!({"tasks": tasks, "webhook_config": input.get("webhook_config")});
             let created = flows.create(&tasks, &caller, methods, Release::Now);
             (created.await?.root, 0)
         }
         (None, _) => {
             let id = read_task_id(&input, "task_id")?;
-            let executed = flows.execute(&caller, Execute { id, cascade }).await?;
+            let command = Execute {
+                id,
+                cascade,
+                webhook: flows.webhook(&input)?,
+            };
+            let executed = flows.execute(&caller, command).await?;
             (executed.root, executed.reset)
         }
     };

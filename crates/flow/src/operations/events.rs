@@ -95,9 +95,7 @@ impl Events {
             self.read.push_back(event);
         }
         // A flow that rested may have been executed again since.
-        let ends = entries
-            .last()
-            .is_some_and(|(_, entry)| entry.task.is_none());
+        let ends = entries.last().is_some_and(|(_, entry)| entry.is_rest());
         self.is_over = ends && entries.len() < PAGE;
         Ok(())
     }
@@ -105,7 +103,7 @@ impl Events {
 
 /// An event of the protocol.
 fn event(number: u64, entry: &Announced, root: TaskId) -> Value {
-    let is_final = entry.task.is_none();
+    let is_final = entry.is_rest();
     let task = entry.task.unwrap_or(root);
     let status: State = entry.state;
     json!({

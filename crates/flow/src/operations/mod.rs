@@ -5,6 +5,7 @@
 
 mod commands;
 mod events;
+mod notify;
 mod queries;
 mod specs;
 mod view;
@@ -12,16 +13,16 @@ mod view;
 use std::sync::Arc;
 
 use panpan_contract::operation::{OperationSpec, OperationType};
-use panpan_failure::Failure;
-use panpan_runtime::{Context, Registration, similar_names};
-use serde_json::Value;
+use panpan_failure::{Failure, Violation};
+use panpan_runtime::{Context, Operation, Registration, similar_names};
+use serde_json::{Map, Value};
 
 use crate::flows::{Caller, Flows};
 use crate::plan::Methods;
 
-/// The operations of these flows.
+/// The operations of these flows. Webhooks need the operation `http/call`, too.
 pub fn operations(flows: &Flows) -> Vec<Registration> {
-    vec![
+    let mut operations = vec![
         operation(flows, specs::create(), commands::create),
         operation(flows, specs::execute(), commands::execute),
         operation(flows, specs::update(), commands::update),
@@ -36,7 +37,9 @@ pub fn operations(flows: &Flows) -> Vec<Registration> {
         operation(flows, specs::running(), queries::running),
         operation(flows, specs::statistics(), queries::statistics),
         events(flows),
-    ]
+    ];
+    operations.extend(notify::registration(flows));
+    operations
 }
 
 /// An operation that reports invalid parameters itself, as the pipeline does: what it accepts depends on other tasks.
@@ -66,30 +69,37 @@ fn caller(context: &Context) -> Caller {
 
 /// The operations that the caller may call, as methods of tasks.
 #[derive(Debug)]
-struct CallableMethods(Vec<String>);
+struct CallableMethods(Vec<Arc<Operation>>);
 
 impl CallableMethods {
     fn of(context: &Context) -> Arc<Self> {
         let callable = context.callable().into_iter();
         // A stream has no result.
         let callable = callable.filter(|it| it.spec().op_type != OperationType::Subscription);
-        Arc::new(Self(
-            callable.map(|it| it.name().as_str().to_owned()).collect(),
-        ))
+        Arc::new(Self(callable.collect()))
+    }
+
+    fn find(&self, method: &str) -> Option<&Operation> {
+        let method = method.strip_prefix('/').unwrap_or(method);
+        let found = self.0.binary_search_by(|it| it.name().as_str().cmp(method));
+        found.ok().map(|position| &*self.0[position])
     }
 }
 
 impl Methods for CallableMethods {
     fn exists(&self, method: &str) -> bool {
-        let method = method.strip_prefix('/').unwrap_or(method);
-        self.0
-            .binary_search_by(|it| it.as_str().cmp(method))
-            .is_ok()
+        self.find(method).is_some()
     }
 
     fn similar(&self, method: &str) -> Vec<String> {
-        let known = self.0.iter().map(String::as_str);
+        let known = self.0.iter().map(|it| it.name().as_str());
         let similar = similar_names(method, known).into_iter();
         similar.map(str::to_owned).collect()
+    }
+
+    fn violations(&self, method: &str, inputs: &Map<String, Value>) -> Vec<Violation> {
+        let operation = self.find(method);
+        let inputs = || Value::Object(inputs.clone());
+        operation.map_or_else(Vec::new, |it| it.input_violations(inputs()))
     }
 }

@@ -1,9 +1,10 @@
 //! The contracts of the operations. Members of tasks are described, not restricted: `task::read` reports all of their
 //! violations with the codes of the protocol.
 
-use panpan_contract::operation::{OperationName, OperationSpec, OperationType};
+use panpan_contract::operation::{OperationName, OperationSpec, OperationType, Visibility};
 use serde_json::{Value, json};
 
+use crate::engine::NOTIFY;
 use crate::plan::TASKS_LIMIT;
 
 /// The default and the largest number of tasks of a list.
@@ -51,11 +52,36 @@ fn task() -> Value {
     })
 }
 
+/// The address may contain a secret, so it is not shown with failures either.
+fn webhook() -> Value {
+    json!({
+        "description": "{\"url\": …}: where a signed message is sent whenever no task of the flow can run any more. \
+            Each message is a task of its own below the root.",
+        "writeOnly": true,
+    })
+}
+
+/// Sends a message to a webhook; only tasks of the engine call it.
+pub(super) fn notify() -> OperationSpec {
+    let members = json!({"webhook_id": {"type": "string"}, "message": {"type": "object"}});
+    let mut spec = spec(
+        NOTIFY,
+        OperationType::Mutation,
+        "Sends a message about a flow to its webhook.",
+        object(members, &["webhook_id", "message"]),
+    );
+    spec.visibility = Visibility::Internal;
+    // The receiver recognises a message by its id.
+    spec.idempotency.idempotent = true;
+    spec
+}
+
 pub(super) fn create() -> OperationSpec {
     let mut members = task();
     members["tasks"] = json!({
         "description": format!("Several tasks at once, at most {TASKS_LIMIT}: one root, the others with parent_id."),
     });
+    members["webhook_config"] = webhook();
     spec(
         "tasks/create",
         OperationType::Mutation,
@@ -70,6 +96,7 @@ pub(super) fn execute() -> OperationSpec {
         "tasks": {"description": "New tasks to create and run at once, as for tasks/create."},
         "cascade": {"type": "boolean", "default": true,
             "description": "Whether dependents that have ended run again, too."},
+        "webhook_config": webhook(),
     });
     spec(
         "tasks/execute",

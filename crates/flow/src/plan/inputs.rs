@@ -1,24 +1,44 @@
 //! The inputs of tasks: references to dependencies, and the `input_schema` of the task.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use foldhash::fast::FixedState;
 use panpan_failure::Violation;
-use panpan_runtime::check_once;
+use panpan_runtime::{Checked, SentSchema, check_once};
 use serde_json::{Map, Value};
 
-use super::{Draft, ProblemKind};
+use super::{Draft, Methods, ProblemKind};
 use crate::references::references;
 use crate::task::{Definition, TaskId};
 
 /// The draft of schemas that state none.
 const DEFAULT_DRAFT: &str = "http://json-schema.org/draft-07/schema#";
 
+/// The most schemas that are kept compiled.
+const SCHEMAS_LIMIT: usize = 64;
+
 impl Draft<'_> {
-    pub(super) fn check_inputs(&mut self) {
+    pub(super) fn check_inputs(&mut self, methods: &dyn Methods) {
+        let mut schemas = Schemas::default();
         for at in 0..self.tasks.len() {
             let has_references = self.check_references(at);
-            self.check_input_schema(at, has_references);
+            self.check_input_schema(at, has_references, &mut schemas);
+            if !has_references {
+                self.check_against_operation(at, methods);
+            }
+        }
+    }
+
+    /// What the operation itself would refuse when the task runs.
+    fn check_against_operation(&mut self, at: usize, methods: &dyn Methods) {
+        let definition = &self.tasks[at].task.definition;
+        let Some(method) = definition.operation().filter(|it| methods.exists(it)) else {
+            return;
+        };
+        let violations = methods.violations(&method, &definition.inputs);
+        let inputs = self.pointer(at, "inputs");
+        for violation in violations {
+            self.note(ProblemKind::Malformed, at, || under(&inputs, violation));
         }
     }
 
@@ -48,7 +68,7 @@ impl Draft<'_> {
     }
 
     /// Inputs with references are only known when the task runs.
-    fn check_input_schema(&mut self, at: usize, has_references: bool) {
+    fn check_input_schema(&mut self, at: usize, has_references: bool, compiled: &mut Schemas) {
         let definition = &self.tasks[at].task.definition;
         let schemas = definition.schemas.as_ref();
         let Some(schema) = schemas.and_then(|it| it.input_schema()) else {
@@ -58,7 +78,7 @@ impl Draft<'_> {
             true => Map::new(),
             false => definition.inputs.clone(),
         };
-        match check_once(&with_draft(schema), &Value::Object(inputs)) {
+        match compiled.check(schema, &Value::Object(inputs)) {
             Err(reason) => {
                 let pointer = format!("{}/input_schema", self.pointer(at, "schemas"));
                 self.note(ProblemKind::Schema, at, || {
@@ -74,6 +94,22 @@ impl Draft<'_> {
             }
             Ok(_) => {}
         }
+    }
+}
+
+/// Schemas that are compiled already: tasks often have the same one.
+#[derive(Debug, Default)]
+struct Schemas(HashMap<String, Result<SentSchema, String>, FixedState>);
+
+impl Schemas {
+    fn check(&mut self, schema: &Value, inputs: &Value) -> Result<Checked, String> {
+        if self.0.len() >= SCHEMAS_LIMIT {
+            self.0.clear();
+        }
+        let compile = || SentSchema::compile(with_draft(schema));
+        let compiled = self.0.entry(schema.to_string()).or_insert_with(compile);
+        let compiled = compiled.as_ref().map_err(String::clone)?;
+        Ok(compiled.check(inputs))
     }
 }
 

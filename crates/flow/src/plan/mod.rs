@@ -16,6 +16,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use foldhash::fast::FixedState;
 use panpan_failure::Violation;
+use serde_json::{Map, Value};
 
 use crate::state::State;
 use crate::task::{NewTask, ReadTask, TaskId};
@@ -64,6 +65,12 @@ pub trait Methods {
 
     /// Existing operations with similar names, the most similar first.
     fn similar(&self, method: &str) -> Vec<String>;
+
+    /// What an existing operation does not accept in the inputs of a task, with pointers into the inputs.
+    fn violations(&self, method: &str, inputs: &Map<String, Value>) -> Vec<Violation> {
+        let _ = (method, inputs);
+        Vec::new()
+    }
 }
 
 /// Tasks that are valid together, in the order of the client.
@@ -119,7 +126,7 @@ impl Plan {
         draft.check_cycles(&graph);
         draft.check_origins();
         draft.check_methods(methods);
-        draft.check_inputs();
+        draft.check_inputs(methods);
         let Draft {
             positions,
             problems,

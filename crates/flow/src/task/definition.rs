@@ -1,11 +1,15 @@
 //! The definition of a task: everything a client states about it except its place in the tree and the graph.
 
+use std::sync::Arc;
+
 use panpan_contract::retry::RetryPolicy;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use thiserror::Error;
 
 use super::{Priority, Provenance, TaskId};
+use crate::ports::Redefined;
+use crate::webhooks::Webhook;
 
 /// The longest name of a task, in characters.
 pub const NAME_CHARACTERS_LIMIT: usize = 255;
@@ -39,6 +43,9 @@ pub struct Definition {
     /// Where the task comes from.
     #[serde(default, skip_serializing_if = "is_default")]
     pub origin: Provenance,
+    /// Where messages about the flow are sent; only a root has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) webhook: Option<Webhook>,
     // Nested, not flattened: a member that a later version knows must not be read as that member.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     extra: Map<String, Value>,
@@ -111,6 +118,7 @@ impl Definition {
             params: None,
             retry: None,
             origin: Provenance::default(),
+            webhook: None,
             extra: Map::new(),
         })
     }
@@ -155,6 +163,24 @@ impl Definition {
         self.user_id.as_ref().map(|it| it.0.as_str())
     }
 
+    /// The definition as a store replaces an earlier one.
+    pub(crate) fn redefined(&self) -> Redefined {
+        Redefined {
+            definition: self.to_text().into(),
+            priority: self.priority,
+            operation: self.operation(),
+            user_id: self.user_id().map(str::to_owned),
+        }
+    }
+
+    /// The operation that the task calls. A link and an archive call none.
+    pub(crate) fn operation(&self) -> Option<Arc<str>> {
+        let schemas = self.schemas.as_ref();
+        let schemas = schemas.filter(|_| !self.origin.needs_completed())?;
+        let method = schemas.method();
+        Some(method.strip_prefix('/').unwrap_or(method).into())
+    }
+
     /// The members that the protocol does not know.
     pub fn extra(&self) -> &Map<String, Value> {
         &self.extra
@@ -170,6 +196,14 @@ pub(crate) fn original_with_result(definition: &str) -> Option<TaskId> {
     }
     let origin = Definition::from_text(definition).ok()?.origin;
     origin.original().filter(|_| origin.needs_completed())
+}
+
+/// The webhook in a stored definition. Definitions without one are not parsed.
+pub(crate) fn stored_webhook(definition: &str) -> Option<Webhook> {
+    if !definition.contains("\"webhook\":{") {
+        return None;
+    }
+    Definition::from_text(definition).ok()?.webhook
 }
 
 /// What a task runs: an operation, named by `method`.

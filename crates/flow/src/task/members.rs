@@ -9,8 +9,11 @@ use serde_json::Value;
 /// The deepest nesting of a member's value. Stores read definitions back with a parser that allows 128.
 pub const NESTING_LIMIT: usize = 100;
 
+/// The webhook of a flow, beside its tasks.
+pub(super) const WEBHOOK: &str = "webhook_config";
+
 /// The members that a client may set.
-const SET_BY_CLIENT: [&str; 12] = [
+const SET_BY_CLIENT: [&str; 13] = [
     "id",
     "parent_id",
     "user_id",
@@ -23,6 +26,7 @@ const SET_BY_CLIENT: [&str; 12] = [
     "origin_type",
     "original_task_id",
     "retry",
+    WEBHOOK,
 ];
 
 /// A member that only the server sets.

@@ -13,13 +13,13 @@ mod write;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-pub(crate) use definition::original_with_result;
 pub use definition::{Definition, InvalidName, NAME_CHARACTERS_LIMIT, SCHEMA_TYPES, Schemas};
+pub(crate) use definition::{original_with_result, stored_webhook};
 pub use id::{InvalidTaskId, TaskId};
 pub use members::{NESTING_LIMIT, RequestPlace};
 pub(crate) use read::too_many_tasks;
 pub use read::{ReadTask, read_task_id, read_tasks};
-pub(crate) use read::{Updates, read_updates};
+pub(crate) use read::{Updates, read_updates, read_webhook, refused_webhook};
 pub use retry::{DELAY_SECONDS_LIMIT, RETRY_ATTEMPTS_LIMIT};
 pub use write::{Phase, TaskView, result_object};
 

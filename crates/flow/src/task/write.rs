@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value, json};
 
+use super::members::WEBHOOK;
 use super::retry::written_retry;
 use super::{Definition, Dependency, Schemas, TaskId};
 use crate::state::State;
@@ -215,6 +216,9 @@ impl Serialize for TaskView<'_> {
         }
         if let Some(retry) = &definition.retry {
             map.serialize_entry("retry", &written_retry(retry))?;
+        }
+        if let Some(webhook) = &definition.webhook {
+            map.serialize_entry(WEBHOOK, &json!({"url": webhook.shown()}))?;
         }
         map.serialize_entry("created_at", &self.created_at)?;
         map.serialize_entry("updated_at", &self.updated_at)?;

@@ -9,13 +9,13 @@ use panpan_contract::retry::Attempt;
 use panpan_failure::{Effect, Failure, Redacted, codes};
 use panpan_runtime::ports::Scope;
 use panpan_runtime::{
-    CallRequest, CancellationToken, Dispatcher, IdempotencyKey, Identity, Progress, ReportProgress,
-    StateOwner, TaskState,
+    CallRequest, CancellationToken, Dispatcher, IdempotencyKey, Identity, Origin, Progress,
+    ReportProgress, StateOwner, TaskState,
 };
 use serde_json::{Map, Value};
 
 use crate::authority::Authority;
-use crate::engine::{ClaimedTask, Ended};
+use crate::engine::{ClaimedTask, Ended, NOTIFY};
 use crate::plan::inputs::input_violations;
 use crate::ports::Ending;
 use crate::references::resolve;
@@ -86,7 +86,13 @@ pub(super) async fn run_attempt(
         abandoned: task.was_abandoned.then_some(task.row.run.recoveries),
     };
     let owner = task.row.owner.clone();
+    // Only the engine makes tasks that call an internal operation.
+    let origin = match method {
+        NOTIFY => Origin::Internal,
+        _ => Origin::Wire,
+    };
     let request = CallRequest {
+        origin,
         owner: owner.map_or(StateOwner::Anyone, StateOwner::Caller),
         caller,
         abort: Some(stop),

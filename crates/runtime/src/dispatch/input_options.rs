@@ -58,6 +58,21 @@ pub(super) fn take_input_options(
     options
 }
 
+impl Operation {
+    /// What a call with this input would be refused for. A schema that does not compile refuses nothing here: the call
+    /// reports it.
+    pub fn input_violations(&self, input: impl Into<Arc<Value>>) -> Vec<Violation> {
+        let mut request = CallRequest::from_wire(self.name().as_str(), input);
+        let options = take_input_options(Some(self), &mut request);
+        let Ok(schema) = self.input_schema() else {
+            return Vec::new();
+        };
+        let checked = schema.check_input(&self.spec().input_schema, &request.input);
+        let violations = checked.violations.into_iter();
+        violations.chain(options.violations).collect()
+    }
+}
+
 fn take_key(request: &mut CallRequest) -> Option<Violation> {
     request.input.get(KEY)?;
     let input = Arc::make_mut(&mut request.input).as_object_mut()?;

@@ -70,9 +70,29 @@ pub struct Checked {
 ///
 /// Patterns are matched in linear time, unlike those of a contract, because callers are not trusted.
 pub fn check_once(schema: &Value, value: &Value) -> Result<Checked, String> {
-    let patterns = PatternOptions::regex().size_limit(PATTERN_BYTES_LIMIT);
-    let options = with_formats().with_pattern_options(patterns);
-    Ok(Schema::compile_with(schema, options)?.check(schema, value))
+    Ok(SentSchema::compile(schema.clone())?.check(value))
+}
+
+/// A schema that a caller sent, compiled to check several values as [`check_once`] does.
+#[derive(Debug)]
+pub struct SentSchema {
+    source: Value,
+    schema: Schema,
+}
+
+impl SentSchema {
+    /// Compiles a schema, or returns why it is invalid.
+    pub fn compile(source: Value) -> Result<Self, String> {
+        let patterns = PatternOptions::regex().size_limit(PATTERN_BYTES_LIMIT);
+        let options = with_formats().with_pattern_options(patterns);
+        let schema = Schema::compile_with(&source, options)?;
+        Ok(Self { source, schema })
+    }
+
+    /// Checks a value.
+    pub fn check(&self, value: &Value) -> Checked {
+        self.schema.check(&self.source, value)
+    }
 }
 
 /// The options for schemas of a contract.

@@ -7,15 +7,18 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use panpan_flow::ports::{Announced, Edge, Ending, Filter, Key, NewRow, Row, StoredOutcome};
-use panpan_flow::{Priority, Queued, State, TaskId};
+use panpan_flow::{Announcement, Priority, Queued, State, TaskId};
 
 pub(super) use rows::MemoryRows;
 
-/// The most bytes of definitions, results and failures that tasks in memory take; more tasks are refused.
+/// The most bytes of definitions, results, failures and events that tasks in memory take; more tasks are refused.
 pub const MEMORY_TASKS_BYTES_LIMIT: usize = 512 * 1024 * 1024;
 
 /// What a task takes besides its texts, in bytes.
 const TASK_BYTES: usize = 512;
+
+/// What an entry of a journal takes, in bytes.
+const ENTRY_BYTES: usize = 128;
 
 /// The stored tasks and what finds them quickly.
 #[derive(Debug, Default)]
@@ -26,7 +29,10 @@ pub(super) struct Tasks {
     flows: BTreeMap<Key, BTreeSet<Key>>,
     children: BTreeMap<Key, BTreeSet<Key>>,
     dependents: BTreeMap<Key, Vec<Edge>>,
-    ready: BTreeSet<(Priority, i64, Key)>,
+    ready: BTreeSet<Place>,
+    /// Ready tasks that are set aside, by group, and the group of each.
+    aside: BTreeMap<Arc<str>, BTreeSet<Place>>,
+    groups: HashMap<Key, Arc<str>>,
     due: BTreeSet<(Timestamp, Key)>,
     /// How many tasks of each flow are queued.
     active: HashMap<Key, usize>,
@@ -34,6 +40,9 @@ pub(super) struct Tasks {
     last_number: u64,
     bytes: usize,
 }
+
+/// A place among ready tasks.
+type Place = (Priority, i64, Key);
 
 #[derive(Debug)]
 struct Task {
@@ -91,7 +100,7 @@ impl Tasks {
         match row.run.queued {
             Queued::No => return,
             Queued::Ready => {
-                self.ready.insert((row.priority, row.turn, row.key));
+                self.ready.insert(place(row));
             }
             Queued::At(at) => {
                 self.due.insert((at, row.key));
@@ -104,7 +113,8 @@ impl Tasks {
         match row.run.queued {
             Queued::No => return,
             Queued::Ready => {
-                self.ready.remove(&(row.priority, row.turn, row.key));
+                self.take_back(row);
+                self.ready.remove(&place(row));
             }
             Queued::At(at) => {
                 self.due.remove(&(at, row.key));
@@ -115,7 +125,31 @@ impl Tasks {
         }
     }
 
-    /// Changes a row, and where it is queued.
+    /// Sets a ready task aside.
+    fn set_aside(&mut self, key: Key, group: &Arc<str>) {
+        let Some(place) = self.tasks.get(&key).map(|task| place(&task.row)) else {
+            return;
+        };
+        if self.ready.remove(&place) {
+            self.aside.entry(group.clone()).or_default().insert(place);
+            self.groups.insert(key, group.clone());
+        }
+    }
+
+    /// Removes a task from its group, if it is set aside.
+    fn take_back(&mut self, row: &Row) {
+        let Some(group) = self.groups.remove(&row.key) else {
+            return;
+        };
+        if let Some(places) = self.aside.get_mut(&group) {
+            places.remove(&place(row));
+            if places.is_empty() {
+                self.aside.remove(&group);
+            }
+        }
+    }
+
+    /// Changes a row, and where it is queued. A task that was set aside is no longer.
     fn change(&mut self, key: Key, change: impl FnOnce(&mut Task)) {
         let Some(mut task) = self.tasks.remove(&key) else {
             return;
@@ -142,13 +176,30 @@ impl Tasks {
             flow.remove(&key);
         }
         if task.row.flow == key {
-            self.journals.remove(&key);
+            let journal = self.journals.remove(&key).unwrap_or_default();
+            self.bytes = self.bytes.saturating_sub(journal.len() * ENTRY_BYTES);
             self.active.remove(&key);
             self.flows.remove(&key);
         }
         let kept: usize = task.outcomes.iter().map(outcome_bytes).sum();
         let freed = TASK_BYTES + task.definition.len() + kept;
         self.bytes = self.bytes.saturating_sub(freed);
+    }
+
+    /// Keeps the newest entries of a journal, and a mark before them.
+    fn trim_journal(&mut self, flow: Key, keep: usize) {
+        let Some(journal) = self.journals.get_mut(&flow) else {
+            return;
+        };
+        while journal.len() > keep.saturating_add(1) {
+            journal.pop_first();
+            self.bytes = self.bytes.saturating_sub(ENTRY_BYTES);
+        }
+        if journal.len() > keep
+            && let Some(mut oldest) = journal.first_entry()
+        {
+            oldest.get_mut().what = Announcement::Dropped;
+        }
     }
 
     /// Whether no task of a flow is queued or in progress, and none has changed since a time.
@@ -187,6 +238,10 @@ impl Task {
             && filter.parent.is_none_or(|it| row.parent == Some(it))
             && (!filter.roots || row.flow == row.key)
     }
+}
+
+fn place(row: &Row) -> Place {
+    (row.priority, row.turn, row.key)
 }
 
 fn outcome_bytes(outcome: &StoredOutcome) -> usize {

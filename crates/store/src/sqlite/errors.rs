@@ -105,6 +105,15 @@ pub(super) enum QueryError {
 }
 
 impl QueryError {
+    /// Whether a constraint refused a statement, such as the index of unique ids.
+    pub(super) fn breaks_a_constraint(&self) -> bool {
+        let code = match self {
+            QueryError::Sqlite(error) => error.sqlite_error_code(),
+            QueryError::Unreadable => None,
+        };
+        code == Some(ErrorCode::ConstraintViolation)
+    }
+
     /// Whether the error is about the contents of one row rather than about the file.
     pub(super) fn concerns_one_row(&self) -> bool {
         use rusqlite::Error;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use panpan_contract::operation::{OperationSpec, OperationType};
 use panpan_failure::{Failure, Redacted, codes};
-use panpan_flow::{Flows, Worker, WorkerSettings, operations};
+use panpan_flow::{Flows, TaskLimits, WebhookKey, Worker, WorkerSettings, operations};
 use panpan_runtime::testing::TestPorts;
 use panpan_runtime::{
     CallRequest, CancellationToken, Context, Dispatcher, Identity, Ports, Progress, Registration,
@@ -20,6 +20,9 @@ use crate::shared::{Folder, ManualClock, OpenTasks, TaskStore};
 /// The lease of tasks in these tests.
 pub(crate) const LEASE_MS: u64 = 3000;
 
+/// The key of webhooks in these tests.
+const WEBHOOK_KEY: &str = "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+
 /// A store with flows, the operations that their tasks call, and a dispatcher.
 #[derive(Clone, Debug)]
 pub(crate) struct Fixture {
@@ -29,7 +32,7 @@ pub(crate) struct Fixture {
     pub(crate) world: Arc<Observed>,
     pub(crate) flows: Flows,
     ports: Ports,
-    _folder: Arc<Folder>,
+    folder: Arc<Folder>,
 }
 
 /// What the handlers did, and what they wait for.
@@ -39,11 +42,19 @@ pub(crate) struct Observed {
     pub(crate) runs: Mutex<Vec<String>>,
     /// Lets the handlers of `test/hold` go on.
     pub(crate) go: Notify,
+    /// The requests of webhooks, in order.
+    pub(crate) requests: Mutex<Vec<Value>>,
+    /// How the next webhooks answer: with a failure, or not at all.
+    pub(crate) answers: Mutex<Vec<Option<Failure>>>,
 }
 
 impl Observed {
     pub(crate) fn runs(&self) -> Vec<String> {
         self.runs.lock().unwrap().clone()
+    }
+
+    pub(crate) fn requests(&self) -> Vec<Value> {
+        self.requests.lock().unwrap().clone()
     }
 }
 
@@ -51,8 +62,18 @@ impl Fixture {
     pub(crate) fn new(open: OpenTasks) -> Self {
         let (clock, folder) = (ManualClock::new(), Arc::new(Folder::new()));
         let store = open(&folder.path("store.db"), clock.clone());
+        Self::over(store, clock, folder)
+    }
+
+    /// Another process with the same store, which generates the same ids.
+    pub(crate) fn with_the_same_ids(&self) -> Self {
+        Self::over(self.store.clone(), self.clock.clone(), self.folder.clone())
+    }
+
+    fn over(store: Arc<dyn TaskStore>, clock: Arc<ManualClock>, folder: Arc<Folder>) -> Self {
         let TestPorts { ports, .. } = TestPorts::around(store.clone(), clock.clone());
         let flows = Flows::new(store.clone(), ports.ids.clone());
+        let flows = flows.with_webhooks(WebhookKey::from_base64(WEBHOOK_KEY));
         let world = Arc::new(Observed::default());
         let all = operations(&flows).into_iter().chain(handlers(&world));
         let builder = all.fold(Registry::builder(), |builder, it| builder.add(it));
@@ -64,7 +85,7 @@ impl Fixture {
             world,
             flows,
             ports,
-            _folder: folder,
+            folder,
         }
     }
 
@@ -74,10 +95,15 @@ impl Fixture {
     }
 
     pub(crate) fn worker_with(&self, concurrency: usize) -> StopOnDrop {
+        self.limited_worker(concurrency, TaskLimits::default())
+    }
+
+    pub(crate) fn limited_worker(&self, concurrency: usize, limits: TaskLimits) -> StopOnDrop {
         let settings = WorkerSettings {
             concurrency,
+            limits,
             lease_ms: LEASE_MS,
-            poll_ms: 1000,
+            ..WorkerSettings::default()
         };
         let (flows, dispatcher) = (self.flows.clone(), self.dispatcher.clone());
         let worker = Worker::new(flows, dispatcher, self.ports.clone(), settings);
@@ -149,6 +175,22 @@ impl Fixture {
         }
     }
 
+    /// Waits until webhooks were called this often.
+    pub(crate) async fn wait_for_requests(&self, count: usize) -> Vec<Value> {
+        while self.world.requests().len() < count {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        self.world.requests()
+    }
+
+    /// The events of a flow after a number, until it rests.
+    pub(crate) async fn events(&self, root: &str, after: u64) -> Vec<Value> {
+        let input = json!({"task_id": root, "after": after});
+        let request = CallRequest::from_wire("tasks/events", input);
+        let events = self.dispatcher.subscribe(request).unwrap();
+        events.map(Result::unwrap).collect().await
+    }
+
     /// Waits until no task of the flow can run without another command.
     pub(crate) async fn wait_for_rest(&self, root: &str) {
         let input = json!({"task_id": root});
@@ -206,10 +248,20 @@ pub(crate) fn below(mut task: Value, dependencies: &[(u64, bool)]) -> Value {
     task
 }
 
+fn recognising_keys(mut spec: OperationSpec) -> OperationSpec {
+    spec.idempotency.honours_key = true;
+    spec
+}
+
+fn accepting(mut spec: OperationSpec, schema: Value) -> OperationSpec {
+    spec.input_schema = schema;
+    spec
+}
+
 fn handlers(world: &Arc<Observed>) -> Vec<Registration> {
     let spec = |name: &str, op_type| OperationSpec::new(name.parse().unwrap(), op_type);
     let (run, hold, flaky) = (world.clone(), world.clone(), world.clone());
-    let half = world.clone();
+    let (half, send) = (world.clone(), world.clone());
     let note = |world: &Observed, input: &Value| {
         let name = input["name"].as_str().unwrap_or_default().to_owned();
         world.runs.lock().unwrap().push(name);
@@ -232,6 +284,32 @@ fn handlers(world: &Arc<Observed>) -> Vec<Registration> {
                     Ok::<_, Failure>(json!({"held": true}))
                 }
             },
+        ),
+        Registration::new(
+            recognising_keys(spec("http/call", OperationType::Mutation)),
+            move |_: Context, input: Arc<Value>| {
+                send.requests.lock().unwrap().push(Value::clone(&input));
+                let answer = send.answers.lock().unwrap().pop();
+                async move {
+                    match answer {
+                        None => Ok(json!({"status_code": 204, "body": "read by nobody"})),
+                        Some(Some(failure)) => Err(failure),
+                        Some(None) => std::future::pending().await,
+                    }
+                }
+            },
+        )
+        .options_in_input(),
+        Registration::new(
+            accepting(
+                spec("test/strict", OperationType::Query),
+                json!({
+                    "type": "object",
+                    "properties": {"amount": {"type": "integer"}, "to": {"type": "string"}},
+                    "required": ["amount", "to"],
+                }),
+            ),
+            |_: Context, _: Arc<Value>| async { Ok::<_, Failure>(json!({})) },
         ),
         Registration::new(
             spec("test/number", OperationType::Query),

@@ -51,6 +51,14 @@ impl ManualClock {
         self.advance(ms);
     }
 
+    /// Advances the time again and again, until the future is dropped.
+    pub(crate) async fn advance_forever(&self) {
+        loop {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            self.advance(100);
+        }
+    }
+
     fn now_ms(&self) -> i64 {
         *self.now_ms.borrow()
     }

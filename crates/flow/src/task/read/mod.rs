@@ -6,6 +6,7 @@ mod members;
 #[cfg(test)]
 mod tests;
 mod updates;
+mod webhook;
 
 use std::str::FromStr as _;
 
@@ -19,6 +20,7 @@ use super::{Definition, NAME_CHARACTERS_LIMIT, NewTask, Priority, TaskId};
 use crate::plan::{PlanError, PlanProblem, ProblemKind, Problems, TASKS_LIMIT};
 
 pub(crate) use updates::{Updates, read_updates};
+pub(crate) use webhook::{read_webhook, refused_webhook};
 
 /// A task of a request, and where it was.
 #[derive(Clone, Debug, PartialEq)]
@@ -145,6 +147,7 @@ impl<'a> Reader<'a> {
             definition: self.definition(),
         };
         self.server_set();
+        self.misplaced_webhook();
         self.nesting();
         ReadTask {
             task,

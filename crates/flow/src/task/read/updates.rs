@@ -98,6 +98,7 @@ impl Updates {
 impl Reader<'_> {
     fn updates(&mut self) -> Updates {
         self.unchangeable();
+        self.misplaced_webhook();
         self.nesting();
         let has = |name: &str| self.members.contains_key(name);
         let names = self.members.keys().filter(|name| *name != STATUS);
@@ -145,7 +146,7 @@ impl Reader<'_> {
         }
     }
 
-    fn refuse(&mut self, name: &str, reason: &str) {
+    pub(super) fn refuse(&mut self, name: &str, reason: &str) {
         if self.members.contains_key(name) {
             let violation = Violation::value(self.place.member(name), format!("{name} {reason}"));
             self.malformed(|| violation.expected("no value"));

@@ -1,6 +1,7 @@
 //! The rows of tasks in memory, within a transaction.
 
 use std::future::ready;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use panpan_flow::ports::{
@@ -11,7 +12,7 @@ use panpan_flow::{Priority, Queued, State, TaskId};
 use panpan_runtime::BoxFuture;
 use panpan_runtime::ports::StoreError;
 
-use super::{MEMORY_TASKS_BYTES_LIMIT, TASK_BYTES, Task, Tasks, outcome_bytes};
+use super::{ENTRY_BYTES, MEMORY_TASKS_BYTES_LIMIT, TASK_BYTES, Task, Tasks, outcome_bytes};
 
 /// The rows of tasks: the caller holds the lock of the store.
 pub(in crate::memory) struct MemoryRows<'a> {
@@ -41,6 +42,13 @@ impl Rows for MemoryRows<'_> {
             .sum();
         if self.tasks.bytes.saturating_add(new) > MEMORY_TASKS_BYTES_LIMIT {
             return Box::pin(ready(Err(StoreError::Full)));
+        }
+        // As a unique index of a database refuses it.
+        if tasks
+            .iter()
+            .any(|it| self.tasks.keys.contains_key(&it.row.id))
+        {
+            return Box::pin(ready(Err(StoreError::Unreachable)));
         }
         for task in tasks {
             self.tasks.insert(task);
@@ -116,6 +124,7 @@ impl Rows for MemoryRows<'_> {
             task.definition = redefined.definition.clone();
             task.user_id.clone_from(&redefined.user_id);
             task.row.priority = redefined.priority;
+            task.row.operation.clone_from(&redefined.operation);
         });
         self.tasks.bytes += grown;
         done(())
@@ -231,6 +240,35 @@ impl Rows for MemoryRows<'_> {
         done(tasks.map(|it| it.row.clone()).collect())
     }
 
+    fn set_aside<'a>(
+        &'a mut self,
+        keys: &'a [Key],
+        group: &'a str,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        let group: Arc<str> = group.into();
+        for key in keys {
+            self.tasks.set_aside(*key, &group);
+        }
+        done(())
+    }
+
+    fn groups_aside(&mut self) -> BoxFuture<'_, Result<Vec<Arc<str>>, StoreError>> {
+        done(self.tasks.aside.keys().cloned().collect())
+    }
+
+    fn recall<'a>(
+        &'a mut self,
+        group: &'a str,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<Key>, StoreError>> {
+        let places = self.tasks.aside.get(group).into_iter().flatten();
+        let keys: Vec<Key> = places.take(limit).map(|(_, _, key)| *key).collect();
+        for key in &keys {
+            self.tasks.change(*key, |_| {});
+        }
+        done(keys)
+    }
+
     fn next_due(&mut self) -> BoxFuture<'_, Result<Option<Timestamp>, StoreError>> {
         done(self.tasks.due.first().map(|(at, _)| *at))
     }
@@ -242,9 +280,11 @@ impl Rows for MemoryRows<'_> {
                 continue;
             };
             let first = (priority, i64::MIN, Key(i64::MIN));
-            let mut ready = self.tasks.ready.range(first..);
-            let first = ready.next().filter(|(found, _, _)| *found == priority);
-            *turn = first.map_or(0, |(_, turn, _)| *turn);
+            let aside = self.tasks.aside.values();
+            let queues = aside.chain([&self.tasks.ready]);
+            let firsts = queues.filter_map(|queue| queue.range(first..).next());
+            let turns = firsts.filter(|(found, _, _)| *found == priority);
+            *turn = turns.map(|(_, turn, _)| *turn).min().unwrap_or_default();
         }
         done(turns)
     }
@@ -262,6 +302,7 @@ impl Rows for MemoryRows<'_> {
             let number = self.tasks.last_number;
             let journal = self.tasks.journals.entry(entry.flow).or_default();
             journal.insert(number, entry.clone());
+            self.tasks.bytes += ENTRY_BYTES;
         }
         done(())
     }
@@ -280,6 +321,11 @@ impl Rows for MemoryRows<'_> {
             .take(limit)
             .map(|(number, it)| (*number, it.clone()));
         done(entries.collect())
+    }
+
+    fn trim_journal(&mut self, flow: Key, keep: usize) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.tasks.trim_journal(flow, keep);
+        done(())
     }
 
     fn resting(

@@ -1,5 +1,5 @@
 -- Tasks of flows. state: 0 pending, 1 in progress, 2 completed, 3 failed, 4 cancelled. queued: 0 no, 1 ready, 2 at due_at.
--- flow is the key of the root. What never changes or is long is in tables of its own: an update writes a row anew.
+-- flow is the key of the root. aside is the group in which a ready task waits because its flow or operation is full. What never changes or is long is in tables of its own: an update writes a row anew.
 CREATE TABLE tasks (
     key INTEGER PRIMARY KEY,
     id BLOB NOT NULL,
@@ -11,6 +11,8 @@ CREATE TABLE tasks (
     turn INTEGER NOT NULL,
     created_at INTEGER NOT NULL,
     has_references INTEGER NOT NULL,
+    operation TEXT,
+    aside TEXT,
     state INTEGER NOT NULL,
     generation INTEGER NOT NULL,
     epoch INTEGER NOT NULL,
@@ -29,7 +31,9 @@ CREATE TABLE tasks (
 CREATE UNIQUE INDEX tasks_id ON tasks (id);
 CREATE INDEX tasks_flow ON tasks (flow);
 CREATE INDEX tasks_parent ON tasks (parent) WHERE parent IS NOT NULL;
-CREATE INDEX tasks_ready ON tasks (priority, turn, key) WHERE queued = 1;
+CREATE INDEX tasks_ready ON tasks (priority, turn, key) WHERE queued = 1 AND aside IS NULL;
+CREATE INDEX tasks_aside ON tasks (aside, priority, turn, key) WHERE aside IS NOT NULL;
+CREATE INDEX tasks_aside_turn ON tasks (priority, turn) WHERE aside IS NOT NULL;
 CREATE INDEX tasks_due ON tasks (due_at) WHERE queued = 2;
 CREATE INDEX tasks_roots ON tasks (updated_at) WHERE flow = key;
 CREATE INDEX tasks_active ON tasks (flow) WHERE queued > 0;

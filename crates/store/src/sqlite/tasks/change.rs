@@ -2,7 +2,7 @@
 
 use panpan_flow::ports::{Announced, Edge, Ending, Key, NewRow, Redefined, Row, StoredOutcome};
 use panpan_flow::{Announcement, Queued, State};
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::super::errors::QueryError;
 
@@ -11,9 +11,9 @@ const RESERVE: &str = "UPDATE task_keys SET last = last + ?1 RETURNING last";
 const INSERT: &str = "
     INSERT INTO tasks (key, id, flow, parent, owner, user_id, priority, turn, created_at,
         has_references, state, generation, epoch, attempts, recoveries, is_held, is_released,
-        waiting, queued, due_at, progress, updated_at, started_at, completed_at)
+        waiting, queued, due_at, progress, updated_at, started_at, completed_at, operation)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19,
-        ?20, ?21, ?22, ?23, ?24)";
+        ?20, ?21, ?22, ?23, ?24, ?25)";
 
 const DEFINE: &str = "INSERT INTO task_definitions (task, text, authority) VALUES (?1, ?2, ?3)";
 
@@ -21,7 +21,7 @@ const DEPEND: &str = "
     INSERT INTO task_dependencies (task, depends_on, required) VALUES (?1, ?2, ?3)";
 
 const SAVE: &str = "
-    UPDATE tasks SET turn = ?2, state = ?3, generation = ?4, epoch = ?5, attempts = ?6,
+    UPDATE tasks SET aside = NULL, turn = ?2, state = ?3, generation = ?4, epoch = ?5, attempts = ?6,
         recoveries = ?7, is_held = ?8, is_released = ?9, waiting = ?10, queued = ?11, due_at = ?12,
         progress = ?13, updated_at = ?14, started_at = ?15, completed_at = ?16
     WHERE key = ?1";
@@ -29,7 +29,7 @@ const SAVE: &str = "
 const REDEFINE: &str = "UPDATE task_definitions SET text = ?2 WHERE task = ?1";
 
 const REORDER: &str = "
-    UPDATE tasks SET priority = ?2, user_id = ?3 WHERE key = ?1";
+    UPDATE tasks SET priority = ?2, user_id = ?3, operation = ?4 WHERE key = ?1";
 
 const MARK_REFERENCED: &str = "UPDATE tasks SET has_references = 1 WHERE key = ?1";
 
@@ -55,9 +55,23 @@ const PROMOTE: &str = "
     UPDATE tasks SET queued = 1, due_at = NULL WHERE key IN (
         SELECT key FROM tasks WHERE queued = 2 AND due_at <= ?1 ORDER BY due_at LIMIT ?2)";
 
+const SET_ASIDE: &str = "UPDATE tasks SET aside = ?2 WHERE key = ?1 AND queued = 1";
+
+const RECALL: &str = "
+    UPDATE tasks SET aside = NULL WHERE key IN (
+        SELECT key FROM tasks WHERE aside = ?1 ORDER BY priority, turn, key LIMIT ?2)
+    RETURNING key";
+
 const ANNOUNCE: &str = "
     INSERT INTO task_journal (flow, task, at, what, state, progress)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+
+const LAST_TO_DROP: &str = "
+    SELECT number FROM task_journal WHERE flow = ?1 ORDER BY number DESC LIMIT 1 OFFSET ?2";
+
+const DROP_JOURNAL: &str = "DELETE FROM task_journal WHERE flow = ?1 AND number < ?2";
+
+const MARK_DROPPED: &str = "UPDATE task_journal SET what = ?2 WHERE number = ?1";
 
 /// New keys.
 pub(super) fn reserve(connection: &Connection, count: usize) -> Result<Vec<Key>, QueryError> {
@@ -100,6 +114,7 @@ pub(super) fn insert(connection: &Connection, tasks: &[NewRow]) -> Result<(), Qu
             run.updated_at.as_millisecond(),
             run.started_at.map(|it| it.as_millisecond()),
             run.completed_at.map(|it| it.as_millisecond()),
+            row.operation,
         ])?;
         define.execute(params![row.key.0, task.definition, task.authority])?;
         for edge in &task.dependencies {
@@ -149,6 +164,7 @@ pub(super) fn redefine(
         key.0,
         redefined.priority.number(),
         redefined.user_id,
+        redefined.operation,
     ])?;
     Ok(())
 }
@@ -242,6 +258,31 @@ pub(super) fn promote(
     Ok(())
 }
 
+/// Sets ready tasks aside.
+pub(super) fn set_aside(
+    connection: &Connection,
+    keys: &[Key],
+    group: &str,
+) -> Result<(), QueryError> {
+    let mut statement = connection.prepare_cached(SET_ASIDE)?;
+    for key in keys {
+        statement.execute(params![key.0, group])?;
+    }
+    Ok(())
+}
+
+/// Returns tasks of a group to the other ready ones.
+pub(super) fn recall(
+    connection: &Connection,
+    group: &str,
+    limit: usize,
+) -> Result<Vec<Key>, QueryError> {
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let mut statement = connection.prepare_cached(RECALL)?;
+    let recalled = statement.query_map(params![group, limit], |row| row.get(0).map(Key))?;
+    Ok(recalled.collect::<Result<_, _>>()?)
+}
+
 /// Appends entries to journals.
 pub(super) fn announce(connection: &Connection, announced: &[Announced]) -> Result<(), QueryError> {
     let mut statement = connection.prepare_cached(ANNOUNCE)?;
@@ -254,6 +295,24 @@ pub(super) fn announce(connection: &Connection, announced: &[Announced]) -> Resu
             state_number(entry.state),
             entry.progress,
         ])?;
+    }
+    Ok(())
+}
+
+/// Drops the oldest entries of a journal.
+pub(super) fn trim_journal(
+    connection: &Connection,
+    flow: Key,
+    keep: usize,
+) -> Result<(), QueryError> {
+    let keep = i64::try_from(keep).unwrap_or(i64::MAX);
+    let mut statement = connection.prepare_cached(LAST_TO_DROP)?;
+    let last = statement.query_row([flow.0, keep], |row| row.get::<_, i64>(0));
+    if let Some(last) = last.optional()? {
+        let mut drop = connection.prepare_cached(DROP_JOURNAL)?;
+        drop.execute([flow.0, last])?;
+        let mut mark = connection.prepare_cached(MARK_DROPPED)?;
+        mark.execute([last, announcement_number(Announcement::Dropped)])?;
     }
     Ok(())
 }

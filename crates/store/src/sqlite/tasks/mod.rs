@@ -42,7 +42,8 @@ pub(super) fn read(
     done
 }
 
-/// An error of SQLite is returned as such: it may concern more than this work.
+/// An error of SQLite is returned as such if it may concern more than this work: it ends the whole transaction, and all
+/// jobs in it fail.
 fn run(
     connection: &mut Connection,
     work: &mut dyn Work,
@@ -52,7 +53,7 @@ fn run(
     let done = work.run(&mut rows).now_or_never();
     let done = done.expect("rows in SQLite are read and written without waiting");
     match rows.into_error() {
-        Some(error) if !error.concerns_one_row() => Err(error),
+        Some(error) if !error.concerns_one_row() && !error.breaks_a_constraint() => Err(error),
         _ => Ok(done),
     }
 }

@@ -1,6 +1,7 @@
 //! The rows of tasks on one connection. Remembers the error of SQLite, which the port expresses only in part.
 
 use std::future::ready;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use panpan_flow::TaskId;
@@ -174,6 +175,26 @@ impl Rows for SqliteRows<'_> {
         self.run(|connection, _| select::ready(connection, limit))
     }
 
+    fn set_aside<'a>(
+        &'a mut self,
+        keys: &'a [Key],
+        group: &'a str,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        self.run(|connection, _| change::set_aside(connection, keys, group))
+    }
+
+    fn groups_aside(&mut self) -> BoxFuture<'_, Result<Vec<Arc<str>>, StoreError>> {
+        self.run(|connection, _| select::groups_aside(connection))
+    }
+
+    fn recall<'a>(
+        &'a mut self,
+        group: &'a str,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<Key>, StoreError>> {
+        self.run(|connection, _| change::recall(connection, group, limit))
+    }
+
     fn next_due(&mut self) -> BoxFuture<'_, Result<Option<Timestamp>, StoreError>> {
         self.run(|connection, _| select::next_due(connection))
     }
@@ -200,6 +221,10 @@ impl Rows for SqliteRows<'_> {
         limit: usize,
     ) -> BoxFuture<'_, Result<JournalPage, StoreError>> {
         self.run(|connection, _| select::announcements(connection, flow, after, limit))
+    }
+
+    fn trim_journal(&mut self, flow: Key, keep: usize) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.run(|connection, _| change::trim_journal(connection, flow, keep))
     }
 
     fn resting(

@@ -20,7 +20,7 @@ macro_rules! tasks {
         concat!(
             "SELECT key, id, flow, parent, owner, priority, turn, created_at, has_references, state, generation, \
              epoch, attempts, recoveries, is_held, is_released, waiting, queued, due_at, progress, updated_at, \
-             started_at, completed_at FROM tasks ",
+             started_at, completed_at, operation FROM tasks ",
             $rest
         )
     };
@@ -28,7 +28,8 @@ macro_rules! tasks {
 
 const BY_ID: &str = tasks!("WHERE id = ?1");
 const BY_KEY: &str = tasks!("WHERE key = ?1");
-const READY: &str = tasks!("WHERE queued = 1 ORDER BY priority, turn, key LIMIT ?1");
+const READY: &str =
+    tasks!("WHERE queued = 1 AND aside IS NULL ORDER BY priority, turn, key LIMIT ?1");
 const LIST: &str = tasks!("");
 
 const DEFINITION: &str = "SELECT task, text, authority FROM task_definitions WHERE task = ?1";
@@ -55,7 +56,19 @@ const HISTORY: &str = "SELECT task, text FROM task_histories WHERE task = ?1";
 const NEXT_DUE: &str = "SELECT min(due_at) FROM tasks WHERE queued = 2";
 
 const TURN: &str = "
-    SELECT turn FROM tasks WHERE queued = 1 AND priority = ?1 ORDER BY turn LIMIT 1";
+    SELECT min(turn) FROM (
+        SELECT min(turn) AS turn FROM tasks WHERE queued = 1 AND aside IS NULL AND priority = ?1
+        UNION ALL
+        SELECT min(turn) FROM tasks WHERE aside IS NOT NULL AND priority = ?1)";
+
+/// Seeks from one group to the next: a group can have many tasks.
+const GROUPS_ASIDE: &str = "
+    WITH RECURSIVE groups (name) AS (
+        SELECT min(aside) FROM tasks WHERE aside IS NOT NULL
+        UNION ALL
+        SELECT (SELECT min(aside) FROM tasks WHERE aside > groups.name) FROM groups
+        WHERE groups.name IS NOT NULL)
+    SELECT name FROM groups WHERE name IS NOT NULL";
 
 const IS_ACTIVE: &str = "SELECT EXISTS (SELECT 1 FROM tasks WHERE flow = ?1 AND queued > 0)";
 
@@ -207,6 +220,11 @@ pub(super) fn ready(connection: &Connection, limit: usize) -> Result<Vec<Row>, Q
     all(connection, READY, [limit], row)
 }
 
+/// The groups that have tasks aside.
+pub(super) fn groups_aside(connection: &Connection) -> Result<Vec<Arc<str>>, QueryError> {
+    all(connection, GROUPS_ASIDE, [], |row| Ok(row.get(0)?))
+}
+
 /// When the next waiting task can be claimed.
 pub(super) fn next_due(connection: &Connection) -> Result<Option<Timestamp>, QueryError> {
     let mut statement = connection.prepare_cached(NEXT_DUE)?;
@@ -218,8 +236,9 @@ pub(super) fn next_due(connection: &Connection) -> Result<Option<Timestamp>, Que
 pub(super) fn turns(connection: &Connection) -> Result<[i64; 4], QueryError> {
     let mut turns = [0; 4];
     for (priority, turn) in (0_i64..).zip(&mut turns) {
-        let found = all(connection, TURN, [priority], |row| Ok(row.get(0)?))?;
-        *turn = found.first().copied().unwrap_or_default();
+        let mut statement = connection.prepare_cached(TURN)?;
+        let found: Option<i64> = statement.query_row([priority], |row| row.get(0))?;
+        *turn = found.unwrap_or_default();
     }
     Ok(turns)
 }
@@ -330,6 +349,7 @@ fn row(row: &rusqlite::Row<'_>) -> Result<Row, QueryError> {
         turn: row.get(6)?,
         created_at: time(7)?,
         has_references: row.get(8)?,
+        operation: row.get(23)?,
         run: Run {
             state: state(row.get(9)?)?,
             generation: row.get(10)?,

@@ -2,6 +2,7 @@
 
 pub(crate) mod copies;
 pub(crate) mod execution;
+pub(crate) mod limits;
 pub(crate) mod queries;
 pub(crate) mod random {
     pub(crate) use crate::model::events_in_any_order_follow_the_rules;
@@ -9,6 +10,7 @@ pub(crate) mod random {
 pub(crate) mod refusals;
 pub(crate) mod running;
 pub(crate) mod updates;
+pub(crate) mod webhooks;
 
 /// Declares a test for every case, on the store that `$open` opens. A case that is not listed is dead code.
 macro_rules! all {
@@ -35,6 +37,8 @@ macro_rules! all {
                 a_method_has_to_exist,
                 a_malformed_member_is_described,
                 inputs_match_the_schema_of_the_task,
+                inputs_match_the_schema_of_the_operation,
+                a_duplicate_id_fails_alone,
                 an_origin_has_to_be_complete_and_completed,
                 only_a_pending_task_without_others_is_deleted,
             ]
@@ -44,6 +48,16 @@ macro_rules! all {
                 children_are_only_the_direct_ones,
                 statistics_count_by_status,
             ]
+            limits: [
+                a_flow_runs_only_so_many_tasks_at_once,
+                an_operation_runs_only_so_often_at_once,
+                tasks_behind_a_full_flow_are_found_without_reading_it_again,
+                a_task_that_was_set_aside_is_cancelled_and_changed_like_others,
+                a_new_flow_does_not_overtake_one_that_is_set_aside,
+                priorities_are_strict_among_tasks_that_may_run,
+                a_worker_without_limits_is_noticed,
+                a_worker_without_priorities_is_noticed,
+            ]
             updates: [
                 a_pending_task_runs_as_it_was_changed,
                 all_malformed_updates_are_reported,
@@ -51,6 +65,15 @@ macro_rules! all {
                 an_ended_task_keeps_its_dependencies,
                 changed_dependencies_are_checked_and_waited_for,
                 changed_inputs_and_methods_are_checked,
+            ]
+            webhooks: [
+                a_webhook_learns_how_the_flow_rests,
+                a_message_is_sent_again_with_the_same_id,
+                a_message_survives_the_end_of_its_process,
+                a_refused_message_fails_alone,
+                every_rest_is_a_message,
+                only_the_engine_makes_messages,
+                a_malformed_webhook_is_described,
             ]
             copies: [
                 a_copy_of_a_task_is_a_new_flow,
@@ -73,6 +96,7 @@ macro_rules! all {
                 leases_are_extended_while_other_tasks_end,
                 an_idle_worker_writes_nothing,
                 cancelling_the_last_task_ends_the_journal,
+                a_reader_learns_of_events_that_are_gone,
             ]
         }
     };

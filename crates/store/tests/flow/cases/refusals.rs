@@ -160,3 +160,49 @@ pub(crate) async fn only_a_pending_task_without_others_is_deleted(fixture: Fixtu
         failure.message()
     );
 }
+
+pub(crate) async fn inputs_match_the_schema_of_the_operation(fixture: Fixture) {
+    let with = |number: u64, inputs: Value| {
+        let mut task = calling(number, "strict", "test/strict");
+        task["inputs"] = inputs;
+        task
+    };
+    let tasks = json!([
+        with(1, json!({"amount": 1, "to": "ann"})),
+        below(with(2, json!({"amount": "1"})), &[]),
+        below(with(3, json!({"amount": {"$from": id(2)}})), &[(2, true)]),
+        below(with(4, json!({"to": 7, "amount": 1})), &[]),
+    ]);
+    let failure = fixture.call("tasks/create", json!({"tasks": tasks})).await;
+    let failure = failure.unwrap_err();
+    assert_eq!(failure.code().as_str(), "INVALID_INPUT");
+    let pointers = failure.violations().iter().map(|it| it.pointer.as_str());
+    let mut pointers: Vec<&str> = pointers.collect();
+    pointers.sort_unstable();
+    // A reference is only known when the task runs.
+    let expected = [
+        "/tasks/1/inputs/amount",
+        "/tasks/1/inputs/to",
+        "/tasks/3/inputs/to",
+    ];
+    assert_eq!(pointers, expected);
+}
+
+/// Two processes that generate the same ids, as no real ones do.
+pub(crate) async fn a_duplicate_id_fails_alone(fixture: Fixture) {
+    let other = fixture.with_the_same_ids();
+    let unnamed = || json!({"name": "one"});
+    fixture.ok("tasks/create", unnamed()).await;
+    // One transaction of the store may contain the work of many callers. The refused one is repeated with a new id.
+    let named = (1..9).map(|number| fixture.ok("tasks/create", task(number, "named")));
+    let named = futures_util::future::join_all(named);
+    let repeated = async {
+        let repeated = other.ok("tasks/create", unnamed());
+        tokio::select! {
+            created = repeated => created,
+            () = fixture.clock.advance_forever() => Value::Null,
+        }
+    };
+    let (created, named) = futures_util::join!(repeated, named);
+    assert_eq!((&created["status"], named.len()), (&json!("pending"), 8));
+}

@@ -173,3 +173,30 @@ pub(crate) async fn cancelling_the_last_task_ends_the_journal(fixture: Fixture) 
     fixture.ok("tasks/cancel", json!({"task_id": id(1)})).await;
     fixture.wait_for_rest(&id(1)).await;
 }
+
+pub(crate) async fn a_reader_learns_of_events_that_are_gone(fixture: Fixture) {
+    let _worker = fixture.worker();
+    fixture.execute(json!([task(1, "one")])).await;
+    fixture.wait_for_rest(&id(1)).await;
+    let before = fixture.events(&id(1), 0).await;
+    let journal = HandWorker::new(fixture.store.clone());
+    journal
+        .trim_journal(id(1).parse().unwrap(), before.len())
+        .await
+        .unwrap();
+    assert_eq!(fixture.events(&id(1), 0).await, before);
+    journal
+        .trim_journal(id(1).parse().unwrap(), 1)
+        .await
+        .unwrap();
+    let after = fixture.events(&id(1), 0).await;
+    assert_eq!(after.len(), 2);
+    assert_eq!(
+        (&after[0]["event"], &after[0]["data"]["final"]),
+        (&json!("events_dropped"), &json!(false))
+    );
+    assert_eq!(after[1], before[before.len() - 1]);
+    // A reader that has received them misses nothing.
+    let last = after[0]["id"].as_u64().unwrap();
+    assert_eq!(fixture.events(&id(1), last).await, after[1..]);
+}

@@ -1,0 +1,82 @@
+//! `tasks/notify`: sends a signed message about a flow to its webhook, through `http/call`.
+//!
+//! Of the response only the status is kept: a webhook reads nothing for the caller who set it.
+
+use std::sync::Arc;
+
+use panpan_contract::operation::OperationName;
+use panpan_failure::{Failure, Redacted, codes};
+use panpan_runtime::{Context, IdempotencyKey, Registration, untyped};
+use serde_json::{Value, json};
+
+use super::{operation, specs};
+use crate::flows::Flows;
+use crate::task::read_task_id;
+
+/// The operation that sends the request, with its rules for addresses.
+const SENDER: &str = "http/call";
+
+/// How long the receiver may take.
+const TIMEOUT_MS: u64 = 15_000;
+
+/// The operation, if there are webhooks. The operation `http/call` has to exist then.
+pub(super) fn registration(flows: &Flows) -> Option<Registration> {
+    flows.webhook_key()?;
+    let sender = OperationName::new(SENDER).expect("the name is well formed");
+    let registration = operation(flows, specs::notify(), notify);
+    Some(registration.not_offered_to_models().calling([sender]))
+}
+
+async fn notify(flows: Flows, context: Context, input: Arc<Value>) -> Result<Value, Failure> {
+    let message = input.get("message").unwrap_or(&Value::Null);
+    let data = message.get("data").unwrap_or(&Value::Null);
+    let root = read_task_id(data, "root_task_id")?;
+    let webhook = flows.webhook_of(root).await?;
+    let (Some(webhook), Some(key)) = (webhook, flows.webhook_key()) else {
+        let message = format!("flow {root} has no webhook any more");
+        return Err(Failure::new(codes::TASK_NOT_FOUND).with_message(message));
+    };
+    let id = input.get("webhook_id").and_then(Value::as_str);
+    let id = id.unwrap_or_default();
+    // Receivers refuse old times, so each attempt has its own and is another request.
+    let sent_at = context.now().as_second();
+    let body = message.to_string();
+    let request = json!({
+        "method": "POST",
+        "url": webhook.url(),
+        "headers": {
+            "content-type": "application/json",
+            "webhook-id": id,
+            "webhook-timestamp": sent_at.to_string(),
+            "webhook-signature": key.sign(id, sent_at, &body),
+        },
+        "body": body,
+        "body_type": "text",
+        "timeout_ms": TIMEOUT_MS,
+        "max_redirects": 0,
+        "retry": {"max_retries": 0},
+    });
+    let generation = context.downstream_key().unwrap_or_default();
+    let key = IdempotencyKey::new(&format!("{generation}-{sent_at}"));
+    let key = key.map_err(|error| untyped(&error))?;
+    let sent = context.call_keyed(SENDER, request, key).await;
+    let sent = sent.map_err(undelivered)?;
+    Ok(json!({"status_code": sent.get("status_code")}))
+}
+
+/// The failure of the request without what the receiver wrote.
+fn undelivered(failed: Redacted) -> Failure {
+    let failed = failed.into_failure();
+    let status = failed.upstream().and_then(|it| it.status);
+    let failure = Failure::new(failed.kind().clone()).with_effect(failed.effect());
+    let failure = match status {
+        Some(status) => failure
+            .with_message(format!("the webhook answered with status {status}"))
+            .with_detail("upstream_status", status),
+        None => failure.with_message(format!("the webhook was not reached: {}", failed.message())),
+    };
+    match failed.stated_retry_after_ms() {
+        Some(delay_ms) => failure.with_retry_after_ms(delay_ms),
+        None => failure,
+    }
+}
