@@ -33,10 +33,10 @@ impl Client<'_> {
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
         let response = self.server.post("/mcp", &headers, &body.to_string());
         let text = response.text();
-        let data = text.lines().filter_map(|line| line.strip_prefix("data: "));
+        let mut data = text.lines().filter_map(|line| line.strip_prefix("data: "));
         match response.header("content-type") {
             Some("application/json") => response.json(),
-            _ => serde_json::from_str(data.last().unwrap()).unwrap(),
+            _ => serde_json::from_str(data.next_back().unwrap()).unwrap(),
         }
     }
 

@@ -147,7 +147,7 @@ impl LimitedWorker {
         let room = Room::beside(self.limits.clone(), running);
         let claimed = ports::write(&*self.worker.0, move |rows| {
             let room = room.clone();
-            Box::pin(async move { engine::claim(rows, limit, lease_ms, room).await })
+            Box::pin(async move { engine::claim(rows, limit, lease_ms, room, None).await })
         });
         claimed.await
     }

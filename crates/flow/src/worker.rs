@@ -18,6 +18,7 @@ use crate::engine::{self, Claimed, ClaimedTask, Extended, Finished, Lease, later
 use crate::flows::Flows;
 use crate::limits::{Room, TaskLimits};
 use crate::ports::{self, Key, Row};
+use crate::task::TaskId;
 pub use attempt::RESULT_BYTES_LIMIT;
 use attempt::{TaskProgress, run_attempt};
 pub use clients::TaskClients;

@@ -176,7 +176,7 @@ impl McpHttpService {
         if !is_in_session || !is_message(parts) || !may_have_task_member(&body) {
             return body;
         }
-        let mut message = parse_json(&body, self.body_limit).unwrap_or_else(|_| Value::Null);
+        let mut message = parse_json(&body, self.body_limit).unwrap_or(Value::Null);
         match keep_task_member(&mut message) {
             true => message.to_string().into(),
             false => body,
