@@ -26,7 +26,7 @@ const KILLS: u64 = 60;
 
 /// The number of flows, and of kills, with which a planted defect must be detected.
 const FLOWS_FOR_DEFECT: u64 = 16;
-const KILLS_FOR_DEFECT: u64 = 20;
+const KILLS_FOR_DEFECT: u64 = 40;
 
 /// The number of workers on one database.
 const WORKERS: u64 = 3;
@@ -47,7 +47,7 @@ pub(crate) fn a_wake_up_in_a_second_transaction_is_detected() {
         KILLS_FOR_DEFECT,
         Defect::WakesLater,
     );
-    campaign.check_violation("has to end");
+    campaign.check_violation("waits for");
 }
 
 pub(crate) fn a_task_that_takes_effect_twice_is_detected() {
