@@ -64,8 +64,8 @@ impl Client<'_> {
 
 /// Starts a server whose store is a file.
 fn started(folder: &Folder) -> Server {
-    let store = folder.path("tasks.db");
-    Server::start(folder, &["--store", store.to_str().unwrap()])
+    let store = format!("sqlite:{}", folder.path("tasks.db").display());
+    Server::start(folder, &["--store", &store])
 }
 
 #[test]

@@ -45,7 +45,7 @@ impl Backend {
         let done = work.await;
         // Tasks that are cut off are taken over when their leases end.
         stop.cancel();
-        // Nobody can answer their questions any more.
+        // No client can answer their questions any more.
         self.task_inputs.stop();
         // Keyed calls continue after their callers have left.
         let deadline = Instant::now() + left();

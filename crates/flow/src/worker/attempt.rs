@@ -88,17 +88,11 @@ pub(super) async fn run_attempt(
         abandoned: task.was_abandoned.then_some(task.row.run.recoveries),
     };
     let owner = task.row.owner.clone();
-    let params = definition.params.as_ref();
     let client = clients
-        .zip(params)
+        .zip(definition.params.as_ref())
         .and_then(|(clients, params)| clients.client(task.row.id, owner.as_deref(), params));
-    // Only the engine makes tasks that call an internal operation.
-    let origin = match method {
-        NOTIFY => Origin::Internal,
-        _ => Origin::Wire,
-    };
     let request = CallRequest {
-        origin,
+        origin: origin(method),
         owner: owner.map_or(StateOwner::Anyone, StateOwner::Caller),
         caller,
         abort: Some(stop),
@@ -115,6 +109,14 @@ pub(super) async fn run_attempt(
     match attempt.answer.into_value() {
         Ok(output) => completed(&output),
         Err(failure) => failed(method, &failure),
+    }
+}
+
+/// Only the engine makes tasks that call an internal operation.
+fn origin(method: &str) -> Origin {
+    match method {
+        NOTIFY => Origin::Internal,
+        _ => Origin::Wire,
     }
 }
 

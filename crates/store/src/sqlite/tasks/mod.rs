@@ -1,9 +1,10 @@
 //! Tasks in SQLite: the rows of the flow port, on the connection of a transaction.
 //!
-//! `rows` implements the port; `select` and `change` contain the SQL. Nothing here waits, so every future is ready at
-//! once.
+//! `rows` implements the port; `select` and `change` contain the SQL, and `columns` converts rows. Nothing here waits,
+//! so every future is ready at once.
 
 mod change;
+mod columns;
 mod rows;
 mod select;
 

@@ -4,27 +4,16 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use panpan_flow::ports::{
-    Announced, Edge, Ending, Filter, JournalPage, Key, Page, Row, StoredDefinition, StoredOutcome,
+    Announced, Edge, Filter, JournalPage, Key, Page, Row, StoredDefinition, StoredOutcome,
 };
-use panpan_flow::{Announcement, Priority, Queued, Run, State, TaskId};
+use panpan_flow::{Announcement, TaskId};
 use rusqlite::types::Value;
 use rusqlite::{Connection, Params, params, params_from_iter};
 
 use super::super::errors::QueryError;
 use super::change::state_number;
+use super::columns::{outcome, row, state, task_id, tasks};
 use crate::time::timestamp;
-
-/// The columns that `row` reads.
-macro_rules! tasks {
-    ($rest:literal) => {
-        concat!(
-            "SELECT key, id, flow, parent, owner, priority, turn, created_at, has_references, state, generation, \
-             epoch, attempts, recoveries, is_held, is_released, waiting, queued, due_at, progress, updated_at, \
-             started_at, completed_at, operation FROM tasks ",
-            $rest
-        )
-    };
-}
 
 const BY_ID: &str = tasks!("WHERE id = ?1");
 const BY_KEY: &str = tasks!("WHERE key = ?1");
@@ -333,75 +322,4 @@ fn all<T>(
 
 fn text_of_task(row: &rusqlite::Row<'_>) -> Result<(Key, Arc<str>), QueryError> {
     Ok((Key(row.get(0)?), row.get(1)?))
-}
-
-fn row(row: &rusqlite::Row<'_>) -> Result<Row, QueryError> {
-    let time = |column| Ok::<_, rusqlite::Error>(timestamp(row.get(column)?));
-    let optional_time = |column| {
-        let time: Option<i64> = row.get(column)?;
-        Ok::<_, rusqlite::Error>(time.map(timestamp))
-    };
-    let queued = match (row.get::<_, i64>(17)?, optional_time(18)?) {
-        (0, _) => Queued::No,
-        (1, _) => Queued::Ready,
-        (2, Some(at)) => Queued::At(at),
-        _ => return Err(QueryError::Unreadable),
-    };
-    let priority: u8 = row.get(5)?;
-    Ok(Row {
-        key: Key(row.get(0)?),
-        id: task_id(row.get(1)?)?,
-        flow: Key(row.get(2)?),
-        parent: row.get::<_, Option<i64>>(3)?.map(Key),
-        owner: row.get(4)?,
-        priority: Priority::try_from(priority).map_err(|_| QueryError::Unreadable)?,
-        turn: row.get(6)?,
-        created_at: time(7)?,
-        has_references: row.get(8)?,
-        operation: row.get(23)?,
-        run: Run {
-            state: state(row.get(9)?)?,
-            generation: row.get(10)?,
-            epoch: row.get::<_, i64>(11)?.cast_unsigned(),
-            attempts: row.get(12)?,
-            recoveries: row.get(13)?,
-            is_held: row.get(14)?,
-            is_released: row.get(15)?,
-            waiting: row.get(16)?,
-            queued,
-            progress: row.get(19)?,
-            updated_at: time(20)?,
-            started_at: optional_time(21)?,
-            completed_at: optional_time(22)?,
-        },
-    })
-}
-
-fn outcome(row: &rusqlite::Row<'_>) -> Result<StoredOutcome, QueryError> {
-    let (error, text): (Option<Arc<str>>, Option<Arc<str>>) = (row.get(5)?, row.get(6)?);
-    let ending = match (state(row.get(4)?)?, error, text) {
-        (State::Completed, _, Some(result)) => Ending::Completed { result },
-        (State::Failed, Some(error), Some(failure)) => Ending::Failed { error, failure },
-        (State::Cancelled, Some(error), _) => Ending::Cancelled { error },
-        _ => return Err(QueryError::Unreadable),
-    };
-    Ok(StoredOutcome {
-        key: Key(row.get(0)?),
-        generation: row.get(1)?,
-        at: timestamp(row.get(2)?),
-        attempts: row.get(3)?,
-        ending,
-    })
-}
-
-fn state(number: u8) -> Result<State, QueryError> {
-    State::ALL
-        .get(usize::from(number))
-        .copied()
-        .ok_or(QueryError::Unreadable)
-}
-
-fn task_id(bytes: [u8; 16]) -> Result<TaskId, QueryError> {
-    let id = uuid::Uuid::from_bytes(bytes);
-    TaskId::try_from(id).map_err(|_| QueryError::Unreadable)
 }

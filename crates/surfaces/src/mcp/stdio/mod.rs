@@ -105,7 +105,7 @@ where
         message: ServerJsonRpcMessage,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let output = self.output.clone();
-        // Whoever started this process is known.
+        // The client that started this process is known.
         let message = declare_for_session(message, true);
         async move { output.write(serde_json::to_vec(&message)?).await }
     }

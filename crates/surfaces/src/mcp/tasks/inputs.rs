@@ -1,6 +1,6 @@
 //! The questions of tasks that run in this process, until their clients answer them.
 //!
-//! A task asks whoever created it: what that client can answer is stored with the task. A question waits at most as
+//! A task asks the client that created it: what that client can answer is stored with the task. A question waits at most as
 //! long as any other ([`QUESTIONS_WAIT_LIMIT_MS`](panpan_runtime::QUESTIONS_WAIT_LIMIT_MS) in one attempt). It is not
 //! stored: a task that runs again after a restart asks again.
 
