@@ -111,7 +111,7 @@ fn a_task_belongs_to_the_owner_of_the_token_that_created_it() {
     let server = Server::start(&folder, &[]);
     let [anna, bert] = tokens.each_ref().map(|token| Client {
         server: &server,
-        token: Some(token),
+        token: Some(token.as_str()),
     });
     let id = anna.created("demo__divide", &json!({"dividend": 1, "divisor": 0}));
     let task = anna.ended(&id);
