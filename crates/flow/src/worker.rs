@@ -193,11 +193,12 @@ impl Worker {
             let (finished, room) = (for_store.clone(), room.clone());
             Box::pin(async move {
                 let flows = engine::finish(rows, &finished).await?;
-                let claimed = match limit {
+                let mut claimed = match limit {
                     0 => Claimed::default(),
                     limit => engine::claim(rows, limit, lease_ms, room, only_flow).await?,
                 };
-                engine::rest(rows, &flows).await?;
+                // Messages are added after the claim.
+                claimed.may_have_more |= engine::rest(rows, &flows).await?;
                 Ok(claimed)
             })
         });

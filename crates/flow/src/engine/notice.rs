@@ -32,17 +32,19 @@ const RETRY: RetrySettings = RetrySettings {
     jitter_range: 0.1,
 };
 
-/// Adds a message for each of these flows that has a webhook.
-pub(super) async fn notify(rows: &mut dyn Rows, roots: &[Row]) -> Result<(), StoreError> {
+/// Adds a message for each of these flows that has a webhook. Returns whether there is one.
+pub(super) async fn notify(rows: &mut dyn Rows, roots: &[Row]) -> Result<bool, StoreError> {
     let keys: Vec<Key> = roots.iter().map(|row| row.key).collect();
+    let mut has_messages = false;
     for stored in rows.definitions(&keys).await? {
         let root = roots.iter().find(|row| row.key == stored.key);
         if let Some(root) = root.filter(|_| stored_webhook(&stored.text).is_some()) {
             let message = message(rows, root).await?;
             add(rows, root, &stored, message).await?;
+            has_messages = true;
         }
     }
-    Ok(())
+    Ok(has_messages)
 }
 
 /// What the receiver learns: how the flow rests, not what its tasks returned.

@@ -138,8 +138,8 @@ pub(crate) async fn finish(
 }
 
 /// Appends an entry to the journals of flows that rest, and tells their webhooks: no task of theirs can run without
-/// another command. Returns these flows. The last step of a transaction.
-pub(crate) async fn rest(rows: &mut dyn Rows, flows: &[Key]) -> Result<Vec<Row>, StoreError> {
+/// another command. Returns whether it added tasks that send messages. The last step of a transaction.
+pub(crate) async fn rest(rows: &mut dyn Rows, flows: &[Key]) -> Result<bool, StoreError> {
     let roots = rows.at_rest(flows).await?;
     let now = rows.now();
     let announced = |row: &Row| Announced {
@@ -155,8 +155,7 @@ pub(crate) async fn rest(rows: &mut dyn Rows, flows: &[Key]) -> Result<Vec<Row>,
     for root in &roots {
         rows.trim_journal(root.key, JOURNAL_EVENTS_LIMIT).await?;
     }
-    notify(rows, &roots).await?;
-    Ok(roots)
+    notify(rows, &roots).await
 }
 
 fn event_of(ending: &Ending) -> TaskEvent {
