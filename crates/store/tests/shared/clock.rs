@@ -51,11 +51,12 @@ impl ManualClock {
         self.advance(ms);
     }
 
-    /// Advances the time again and again, until the future is dropped.
+    /// Advances the time again and again, until the future is dropped. Not too fast: a call to a database that is busy
+    /// must not reach its timeout.
     pub(crate) async fn advance_forever(&self) {
         loop {
             tokio::time::sleep(Duration::from_millis(1)).await;
-            self.advance(100);
+            self.advance(10);
         }
     }
 
