@@ -75,11 +75,12 @@ impl FlowCampaign {
         fs::remove_dir_all(&self.directory).unwrap();
     }
 
-    /// A violation with this text has to be found.
-    pub(super) fn check_violation(&self, text: &str) {
+    /// A violation with one of these texts has to be found.
+    pub(super) fn check_violation(&self, texts: &[&str]) {
         let checked = self.run();
-        let is_found = checked.violations.iter().any(|it| it.contains(text));
-        assert!(is_found, "{text:?} is not among {:?}", checked.violations);
+        let is_one = |found: &String| texts.iter().any(|text| found.contains(text));
+        let is_found = checked.violations.iter().any(is_one);
+        assert!(is_found, "none of {texts:?} in {:?}", checked.violations);
         fs::remove_dir_all(&self.directory).unwrap();
     }
 
