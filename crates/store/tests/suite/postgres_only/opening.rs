@@ -29,7 +29,7 @@ fn stores_that_are_opened_at_the_same_time_migrate_once() {
         });
         assert_eq!(
             sql(&address, "SELECT version FROM panpan.store_version"),
-            "1"
+            "2"
         );
     }
 }
@@ -52,7 +52,7 @@ fn a_newer_version_is_refused() {
     drop(PostgresStore::open(&address).unwrap());
     sql(&address, "UPDATE panpan.store_version SET version = 99");
     match PostgresStore::open(&address).unwrap_err() {
-        PostgresOpenError::NewerVersion { found, known, .. } => assert_eq!((found, known), (99, 1)),
+        PostgresOpenError::NewerVersion { found, known, .. } => assert_eq!((found, known), (99, 2)),
         other => panic!("{other}"),
     }
 }
