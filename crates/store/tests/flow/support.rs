@@ -306,7 +306,7 @@ fn handlers(world: &Arc<Observed>) -> Vec<Registration> {
                 let answer = send.answers.lock().unwrap().pop();
                 async move {
                     match answer {
-                        None => Ok(json!({"status_code": 204, "body": "read by nobody"})),
+                        None => Ok(json!({"status_code": 204, "body": "not read"})),
                         Some(Some(failure)) => Err(failure),
                         Some(None) => std::future::pending().await,
                     }

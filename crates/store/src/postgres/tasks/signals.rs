@@ -1,7 +1,7 @@
 //! Tells processes of each other's changes with LISTEN and NOTIFY, over a connection of its own.
 //!
 //! A hint: nothing depends on it, because workers and streams also look by themselves from time to time. So a
-//! notification is sent after the transaction, and one stands for all changes since the last.
+//! notification is sent after the transaction, and reports all changes since the last one.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
