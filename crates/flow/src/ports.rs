@@ -97,7 +97,8 @@ pub trait Rows: Send {
         keys: &'a [Key],
     ) -> BoxFuture<'a, Result<Vec<Edge>, StoreError>>;
 
-    /// The edges from dependents to these tasks, in any order.
+    /// The edges from dependents to these tasks, in any order. The edges of a dependent do not change before a writing
+    /// transaction ends, as if its row had been read.
     fn dependents<'a>(
         &'a mut self,
         keys: &'a [Key],

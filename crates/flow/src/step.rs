@@ -236,6 +236,7 @@ pub fn step(
         }
         TaskEvent::DependenciesChanged(by) => {
             let waiting = i64::from(run.waiting).saturating_add(*by);
+            debug_assert!(waiting >= 0, "every dependency is counted once");
             next.waiting = u32::try_from(waiting.max(0)).unwrap_or(u32::MAX);
             if run.state == State::Pending {
                 next.queued = next.queued_if_ready();

@@ -55,7 +55,18 @@ impl Work for Gate {
     }
 }
 
-/// Runs two calls that both wait for the same lock before either of them can go on.
+/// Waits until this many transactions wait for locks.
+async fn until_waiting(fixture: &Fixture, count: usize) {
+    for _ in 0..500 {
+        if waiting_for_locks(fixture) == count {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    assert_eq!(waiting_for_locks(fixture), count);
+}
+
+/// Runs two calls that both wait for the same lock before either of them can go on. They get it in this order.
 async fn race<A, B>(
     fixture: &Fixture,
     what: Locked,
@@ -73,14 +84,12 @@ async fn race<A, B>(
     );
     let gate = tokio::spawn(async move { store.write(Box::new(gate)).await });
     has_locked.notified().await;
+    let second = async {
+        until_waiting(fixture, 1).await;
+        second.await
+    };
     let open = async {
-        for _ in 0..500 {
-            if waiting_for_locks(fixture) == 2 {
-                break;
-            }
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-        assert_eq!(waiting_for_locks(fixture), 2);
+        until_waiting(fixture, 2).await;
         go.notify_one();
         gate.await.unwrap().unwrap();
     };
@@ -157,6 +166,71 @@ async fn two_workers_that_end_two_dependencies_at_once_release_the_dependent() {
         .map(|it| it.id.to_string())
         .collect();
     assert_eq!(claimed, [id(1)]);
+}
+
+/// Removes the first of two dependencies of a task, while a second call changes the state of that one.
+async fn removed_meanwhile<T>(
+    fixture: &Fixture,
+    changed: impl Future<Output = T>,
+) -> (T, u32) {
+    let other = fixture.beside(postgres_tasks);
+    let only_second = json!({
+        "task_id": id(4),
+        "updates": {"dependencies": [{"id": id(3), "required": true}]},
+    });
+    let (updated, changed) = race(
+        fixture,
+        Locked::Task(id(4)),
+        other.call("tasks/update", only_second),
+        changed,
+    )
+    .await;
+    updated.unwrap();
+    (changed, read(fixture, &id(4)).await.run.waiting)
+}
+
+#[tokio::test]
+async fn a_dependency_that_ends_while_it_is_removed_is_not_counted() {
+    let fixture = Fixture::new(postgres_tasks);
+    let tasks = [
+        task(1, "root"),
+        below(task(2, "a"), &[]),
+        below(task(3, "c"), &[]),
+        below(task(4, "b"), &[(2, true), (3, true)]),
+    ];
+    fixture.execute(json!(tasks)).await;
+    let worker = HandWorker::new(fixture.store.clone());
+    let held = worker.claim(2, LEASE_MS).await.unwrap();
+    let a = held.iter().filter(|it| it.id.to_string() == id(2));
+    let ended = worker.finish(a.map(completed).collect());
+    let (ended, waiting) = removed_meanwhile(&fixture, ended).await;
+    ended.unwrap();
+    assert_eq!(waiting, 1);
+}
+
+#[tokio::test]
+async fn a_dependency_that_is_reset_while_it_is_removed_is_not_counted() {
+    let fixture = Fixture::new(postgres_tasks);
+    let tasks = [
+        task(1, "root"),
+        below(task(2, "a"), &[]),
+        below(task(3, "c"), &[]),
+        below(task(4, "b"), &[(2, false), (3, true)]),
+    ];
+    fixture.execute(json!(tasks)).await;
+    let worker = HandWorker::new(fixture.store.clone());
+    let held = worker.claim(2, LEASE_MS).await.unwrap();
+    let a = held.iter().find(|it| it.id.to_string() == id(2));
+    let failed = End::With(Ending::Failed {
+        error: "broken".into(),
+        failure: "{}".into(),
+    });
+    worker.finish(vec![(*a.unwrap(), failed)]).await.unwrap();
+    let reset = json!({"task_id": id(2), "updates": {"status": "pending"}});
+    let reset = fixture.call("tasks/update", reset);
+    let (reset, waiting) = removed_meanwhile(&fixture, reset).await;
+    reset.unwrap();
+    assert_eq!(waiting, 1);
 }
 
 #[tokio::test]

@@ -146,8 +146,7 @@ impl Rows for PostgresRows<'_> {
         &'a mut self,
         keys: &'a [Key],
     ) -> BoxFuture<'a, Result<Vec<Edge>, StoreError>> {
-        let (sql, read) = (select::DEPENDENTS, columns::edge);
-        Box::pin(select::of_keys(&mut self.transaction, sql, keys, read))
+        Box::pin(select::dependents(&mut self.transaction, keys))
     }
 
     fn replace_dependencies<'a>(

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use panpan_flow::TaskId;
-use panpan_flow::ports::{Filter, JournalPage, Key, Page, Row};
+use panpan_flow::ports::{Edge, Filter, JournalPage, Key, Page, Row};
 use panpan_runtime::ports::StoreError;
 
 use super::super::session::Value;
@@ -43,9 +43,13 @@ pub(super) const DEPENDENCIES: &str = "
     SELECT task, depends_on, required FROM panpan.task_dependencies
     WHERE task = ANY($1) ORDER BY task, position";
 
-/// The edges from dependents to tasks.
-pub(super) const DEPENDENTS: &str = "
+const DEPENDENTS: &str = "
     SELECT task, depends_on, required FROM panpan.task_dependencies WHERE depends_on = ANY($1)";
+
+const LOCK_DEPENDENTS: &str = "
+    SELECT FROM panpan.task_runs WHERE key = ANY(ARRAY(
+        SELECT task FROM panpan.task_dependencies WHERE depends_on = ANY($1)))
+    ORDER BY key FOR UPDATE";
 
 /// The outcomes of the current generations of tasks.
 pub(super) const OUTCOMES: &str = "
@@ -125,6 +129,18 @@ pub(super) async fn at_rest(
     flows: &[Key],
 ) -> Result<Vec<Row>, StoreError> {
     of_keys(transaction, AT_REST, flows, row).await
+}
+
+/// The edges from dependents to tasks. A writing transaction locks the dependents first: an edge that another
+/// transaction removed meanwhile is not found. None can be added meanwhile, because that needs the lock of the task.
+pub(super) async fn dependents(
+    transaction: &mut Transaction<'_>,
+    tasks: &[Key],
+) -> Result<Vec<Edge>, StoreError> {
+    if transaction.locks() && !tasks.is_empty() {
+        transaction.send(LOCK_DEPENDENTS, vec![keys(tasks)]).await?;
+    }
+    of_keys(transaction, DEPENDENTS, tasks, columns::edge).await
 }
 
 /// What a query finds for these keys.
