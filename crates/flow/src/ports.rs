@@ -184,11 +184,7 @@ pub trait Rows: Send {
 
     /// The first failed tasks of a flow with their messages, in the order of their keys. Does not lock them, so it may
     /// follow [`Rows::at_rest`].
-    fn failures(
-        &mut self,
-        flow: Key,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<(TaskId, Arc<str>)>, StoreError>>;
+    fn failures(&mut self, flow: Key, limit: usize) -> BoxFuture<'_, Result<Failures, StoreError>>;
 
     /// Appends announcements to the journal.
     fn announce<'a>(
@@ -219,6 +215,9 @@ pub trait Rows: Send {
 
 /// A part of the journal of a flow: announcements with their numbers, in order.
 pub type JournalPage = Vec<(u64, Announced)>;
+
+/// Failed tasks with their messages.
+pub type Failures = Vec<(TaskId, Arc<str>)>;
 
 /// Histories of failed attempts by task, as JSON.
 pub type Histories = Vec<(Key, Arc<str>)>;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use panpan_flow::ports::{
-    Announced, Edge, Ending, Filter, Histories, JournalPage, Key, NewRow, Page, Redefined, Row,
-    Rows, StoredDefinition, StoredOutcome,
+    Announced, Edge, Ending, Failures, Filter, Histories, JournalPage, Key, NewRow, Page,
+    Redefined, Row, Rows, StoredDefinition, StoredOutcome,
 };
 use panpan_flow::{Priority, Queued, State, TaskId};
 use panpan_runtime::BoxFuture;
@@ -324,11 +324,7 @@ impl Rows for MemoryRows<'_> {
         done(roots.map(|it| it.row.clone()).collect())
     }
 
-    fn failures(
-        &mut self,
-        flow: Key,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<(TaskId, Arc<str>)>, StoreError>> {
+    fn failures(&mut self, flow: Key, limit: usize) -> BoxFuture<'_, Result<Failures, StoreError>> {
         let of_flow = self.tasks.flows.get(&flow).into_iter().flatten();
         let tasks = of_flow.filter_map(|key| self.tasks.tasks.get(key));
         let failure = |task: &Box<Task>| match &task.outcome()?.ending {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use panpan_flow::ports::{
-    Announced, Edge, Filter, Histories, JournalPage, Key, NewRow, Page, Redefined, Row, Rows,
-    StoredDefinition, StoredOutcome, Work,
+    Announced, Edge, Failures, Filter, Histories, JournalPage, Key, NewRow, Page, Redefined, Row,
+    Rows, StoredDefinition, StoredOutcome, Work,
 };
 use panpan_flow::{Priority, TaskId};
 use panpan_runtime::BoxFuture;
@@ -255,11 +255,7 @@ impl Rows for PostgresRows<'_> {
         })
     }
 
-    fn failures(
-        &mut self,
-        flow: Key,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<(TaskId, Arc<str>)>, StoreError>> {
+    fn failures(&mut self, flow: Key, limit: usize) -> BoxFuture<'_, Result<Failures, StoreError>> {
         Box::pin(select::failures(&mut self.transaction, flow, limit))
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use panpan_flow::ports::{Edge, Filter, JournalPage, Key, Page, Row};
+use panpan_flow::ports::{Edge, Failures, Filter, JournalPage, Key, Page, Row};
 use panpan_flow::{Priority, State, TaskId};
 use panpan_runtime::ports::StoreError;
 
@@ -301,7 +301,7 @@ pub(super) async fn failures(
     transaction: &mut Transaction<'_>,
     flow: Key,
     at_most: usize,
-) -> Result<Vec<(TaskId, Arc<str>)>, StoreError> {
+) -> Result<Failures, StoreError> {
     let state = Box::new(state_number(State::Failed));
     let values: Vec<Value> = vec![Box::new(flow.0), limit(at_most), state];
     let read = columns::failure;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use panpan_flow::ports::{
-    Announced, Edge, Filter, Histories, JournalPage, Key, NewRow, Page, Redefined, Row, Rows,
-    StoredDefinition, StoredOutcome,
+    Announced, Edge, Failures, Filter, Histories, JournalPage, Key, NewRow, Page, Redefined, Row,
+    Rows, StoredDefinition, StoredOutcome,
 };
 use panpan_flow::{Priority, TaskId};
 use panpan_runtime::BoxFuture;
@@ -213,11 +213,7 @@ impl Rows for SqliteRows<'_> {
         self.run(|connection, _| select::at_rest(connection, flows))
     }
 
-    fn failures(
-        &mut self,
-        flow: Key,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<(TaskId, Arc<str>)>, StoreError>> {
+    fn failures(&mut self, flow: Key, limit: usize) -> BoxFuture<'_, Result<Failures, StoreError>> {
         self.run(|connection, _| select::failures(connection, flow, limit))
     }
 

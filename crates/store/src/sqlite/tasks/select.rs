@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use panpan_flow::ports::{
-    Announced, Edge, Filter, JournalPage, Key, Page, Row, StoredDefinition, StoredOutcome,
+    Announced, Edge, Failures, Filter, JournalPage, Key, Page, Row, StoredDefinition, StoredOutcome,
 };
 use panpan_flow::{Announcement, Priority, State, TaskId};
 use rusqlite::types::Value;
@@ -276,7 +276,7 @@ pub(super) fn failures(
     connection: &Connection,
     flow: Key,
     limit: usize,
-) -> Result<Vec<(TaskId, Arc<str>)>, QueryError> {
+) -> Result<Failures, QueryError> {
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let failed = state_number(State::Failed);
     all(connection, FAILURES, [flow.0, limit, failed], |row| {

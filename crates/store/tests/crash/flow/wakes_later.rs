@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use panpan_flow::ports::{
-    Announced, Edge, Filter, Histories, JournalPage, Key, NewRow, Page, Redefined, Row, Rows,
-    StoredDefinition, StoredOutcome, Tasks, Work,
+    Announced, Edge, Failures, Filter, Histories, JournalPage, Key, NewRow, Page, Redefined, Row,
+    Rows, StoredDefinition, StoredOutcome, Tasks, Work,
 };
 use panpan_flow::{Priority, State, TaskId};
 use panpan_runtime::BoxFuture;
@@ -127,7 +127,7 @@ impl Rows for HoldingRows<'_> {
         next_due() -> Option<Timestamp>;
         next_turns(queues: &'a [(Key, Priority)]) -> Vec<i64>;
         at_rest(flows: &'a [Key]) -> Vec<Row>;
-        failures(flow: Key, limit: usize) -> Vec<(TaskId, Arc<str>)>;
+        failures(flow: Key, limit: usize) -> Failures;
         announce(announced: &'a [Announced]) -> ();
         announcements(flow: Key, after: u64, limit: usize) -> JournalPage;
         trim_journal(flow: Key, keep: usize) -> ();
