@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use panpan_contract::operation::{OperationSpec, OperationType};
 use panpan_failure::Failure;
-use panpan_flow::ports::{Rows, Tasks, Work};
-use panpan_flow::{Flows, Worker, WorkerSettings, operations};
+use panpan_flow::ports::{Key, Rows, Tasks, Work};
+use panpan_flow::{Flows, Priority, Worker, WorkerSettings, operations};
 use panpan_runtime::ports::{Outcomes, StoreError};
 use panpan_runtime::system::SystemClock;
 use panpan_runtime::{
@@ -197,8 +197,15 @@ struct Rests(Arc<AtomicBool>);
 impl Work for Rests {
     fn run<'a>(&'a mut self, rows: &'a mut dyn Rows) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
-            // Turns of ready tasks are above 0.
-            let none_ready = rows.turns().await? == [0; 4];
+            let queues = [
+                Priority::URGENT,
+                Priority::HIGH,
+                Priority::NORMAL,
+                Priority::LOW,
+            ];
+            let queues = queues.map(|priority| (Key(0), priority));
+            // The first task that becomes ready has turn 1.
+            let none_ready = rows.next_turns(&queues).await? == [1; 4];
             let rests = none_ready && rows.next_due().await?.is_none();
             self.0.store(rests, Ordering::Relaxed);
             Ok(())

@@ -97,7 +97,8 @@ pub trait Rows: Send {
         keys: &'a [Key],
     ) -> BoxFuture<'a, Result<Vec<Edge>, StoreError>>;
 
-    /// The edges from dependents to these tasks, in any order.
+    /// The edges from dependents to these tasks, in any order. The edges of a dependent do not change before a writing
+    /// transaction ends, as if its row had been read.
     fn dependents<'a>(
         &'a mut self,
         keys: &'a [Key],
@@ -135,7 +136,8 @@ pub trait Rows: Send {
         histories: &'a [(Key, Option<Arc<str>>)],
     ) -> BoxFuture<'a, Result<(), StoreError>>;
 
-    /// Makes at most `limit` tasks ready whose time has come.
+    /// Makes at most `limit` tasks ready whose time has come. They have had their turn before, so they take the smallest
+    /// turn of ready tasks of their priority, or 1.
     fn promote(&mut self, limit: usize) -> BoxFuture<'_, Result<(), StoreError>>;
 
     /// The first tasks that are ready and not set aside, by priority and turn: of all flows, or of one. Skips tasks that
@@ -167,14 +169,22 @@ pub trait Rows: Send {
     /// When the next task that waits for a time can be claimed.
     fn next_due(&mut self) -> BoxFuture<'_, Result<Option<Timestamp>, StoreError>>;
 
-    /// The smallest turn of ready tasks, also of those set aside, by priority. A new flow starts there, so that it neither waits for a long
-    /// one that began earlier nor overtakes it.
-    fn turns(&mut self) -> BoxFuture<'_, Result<[i64; 4], StoreError>>;
+    /// The turn of the next task that becomes ready, for each of these flows and priorities, in their order: one more
+    /// than the largest turn of ready tasks of the flow, and than the smallest of all flows. Tasks that are set aside are
+    /// ready, too. It is 1 if there is none.
+    fn next_turns<'a>(
+        &'a mut self,
+        queues: &'a [(Key, Priority)],
+    ) -> BoxFuture<'a, Result<Vec<i64>, StoreError>>;
 
     /// The roots of those of these flows that rest: no task of theirs can run without another command. A flow does not
-    /// begin or cease to rest before the transaction ends. Other rows have to be read before: reading them afterwards
-    /// may wait for a transaction that waits for one of these flows.
+    /// begin or cease to rest before the transaction ends. Rows have to be locked before: locking one afterwards may
+    /// wait for a transaction that waits for one of these flows.
     fn at_rest<'a>(&'a mut self, flows: &'a [Key]) -> BoxFuture<'a, Result<Vec<Row>, StoreError>>;
+
+    /// The first failed tasks of a flow with their messages, in the order of their keys. Does not lock them, so it may
+    /// follow [`Rows::at_rest`].
+    fn failures(&mut self, flow: Key, limit: usize) -> BoxFuture<'_, Result<Failures, StoreError>>;
 
     /// Appends announcements to the journal.
     fn announce<'a>(
@@ -206,6 +216,9 @@ pub trait Rows: Send {
 /// A part of the journal of a flow: announcements with their numbers, in order.
 pub type JournalPage = Vec<(u64, Announced)>;
 
+/// Failed tasks with their messages.
+pub type Failures = Vec<(TaskId, Arc<str>)>;
+
 /// Histories of failed attempts by task, as JSON.
 pub type Histories = Vec<(Key, Arc<str>)>;
 
@@ -228,7 +241,7 @@ pub struct Row {
     pub owner: Option<Arc<str>>,
     /// The priority.
     pub priority: Priority,
-    /// The order among ready tasks of the same priority.
+    /// The order among ready tasks of the same priority. It has no meaning for other tasks.
     pub turn: i64,
     /// When it was created.
     pub created_at: Timestamp,

@@ -235,14 +235,19 @@ pub fn step(
             }
         }
         TaskEvent::DependenciesChanged(by) => {
-            let waiting = i64::from(run.waiting).saturating_add(*by);
-            next.waiting = u32::try_from(waiting.max(0)).unwrap_or(u32::MAX);
+            next.waiting = changed_by(run.waiting, *by);
             if run.state == State::Pending {
                 next.queued = next.queued_if_ready();
             }
         }
     }
     Ok((next, actions))
+}
+
+fn changed_by(waiting: u32, by: i64) -> u32 {
+    let waiting = i64::from(waiting).saturating_add(by);
+    debug_assert!(waiting >= 0, "every dependency is counted once");
+    u32::try_from(waiting.max(0)).unwrap_or(u32::MAX)
 }
 
 fn claim(

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use panpan_runtime::ports::StoreError;
 
 use crate::engine::{self, Claimed, ClaimedTask, Ended, Extended, Finished, Lease};
@@ -36,8 +35,8 @@ impl Held {
 pub enum End {
     /// The task ends.
     With(Ending),
-    /// Another attempt follows.
-    RetryAt(Timestamp),
+    /// Another attempt follows after this time, in milliseconds.
+    RetryIn(u64),
 }
 
 impl HandWorker {
@@ -62,8 +61,8 @@ impl HandWorker {
             lease: held.lease,
             ended: match end {
                 End::With(ending) => Ended::With(ending),
-                End::RetryAt(at) => Ended::Retry {
-                    at,
+                End::RetryIn(after_ms) => Ended::Retry {
+                    after_ms,
                     history: "[]".into(),
                 },
             },

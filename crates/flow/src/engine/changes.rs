@@ -1,13 +1,14 @@
 //! Applies events to tasks within a transaction, and what follows from them: counts of unsatisfied dependencies, and
 //! entries of the journal.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use panpan_runtime::ports::StoreError;
 
+use super::turns::give_turns;
 use crate::ports::{Announced, Key, Row, Rows};
 use crate::state::{State, Transition};
-use crate::step::{Action, TaskEvent, is_satisfied, step};
+use crate::step::{Action, Queued, TaskEvent, is_satisfied, step};
 use crate::task::TaskId;
 
 /// Changed tasks that are not written yet.
@@ -16,8 +17,20 @@ pub(super) struct Changes<'a> {
     changed: BTreeMap<Key, Row>,
     /// The state of tasks before this transaction, where dependents have to learn of it.
     before: BTreeMap<Key, State>,
+    /// The tasks that become ready.
+    ready: BTreeSet<Key>,
     announced: Vec<Announced>,
     stopped: Vec<TaskId>,
+    may_rest: BTreeSet<Key>,
+}
+
+/// What remains to be done for written changes.
+#[derive(Debug, Default)]
+pub(super) struct Written {
+    /// The tasks whose handlers have to stop.
+    pub(super) stopped: Vec<TaskId>,
+    /// The flows with a task that changed and is not queued: they may rest now.
+    pub(super) may_rest: Vec<Key>,
 }
 
 impl<'a> Changes<'a> {
@@ -26,8 +39,10 @@ impl<'a> Changes<'a> {
             rows,
             changed: BTreeMap::new(),
             before: BTreeMap::new(),
+            ready: BTreeSet::new(),
             announced: Vec::new(),
             stopped: Vec::new(),
+            may_rest: BTreeSet::new(),
         }
     }
 
@@ -36,16 +51,21 @@ impl<'a> Changes<'a> {
         self.changed.get(&row.key).cloned().unwrap_or(row)
     }
 
-    /// Replaces what an event does not change, such as the turn.
-    pub(super) fn replace(&mut self, row: Row) {
-        self.changed.insert(row.key, row);
-    }
-
-    /// Applies an event to a task.
+    /// Applies an event to a task. The result has no new turn yet.
     pub(super) fn apply(&mut self, row: Row, event: &TaskEvent) -> Result<Row, Transition> {
         let row = self.current(row);
         let now = self.rows.now();
         let (run, actions) = step(&row.run, event, now)?;
+        match (row.run.queued, run.queued) {
+            (Queued::Ready, Queued::Ready) => {}
+            (_, Queued::Ready) => drop(self.ready.insert(row.key)),
+            (before, after) => {
+                self.ready.remove(&row.key);
+                if after == Queued::No && (before != Queued::No || !actions.is_empty()) {
+                    self.may_rest.insert(row.flow);
+                }
+            }
+        }
         let row = Row { run, ..row };
         for action in actions {
             match action {
@@ -67,13 +87,19 @@ impl<'a> Changes<'a> {
         Ok(row)
     }
 
-    /// Writes everything; returns the tasks whose handlers have to stop.
-    pub(super) async fn write(mut self) -> Result<Vec<TaskId>, StoreError> {
+    /// Writes everything.
+    pub(super) async fn write(mut self) -> Result<Written, StoreError> {
         self.update_dependents().await?;
+        let ready = &self.ready;
+        let changed = self.changed.values_mut();
+        give_turns(self.rows, changed.filter(|row| ready.contains(&row.key))).await?;
         let changed: Vec<Row> = self.changed.into_values().collect();
         self.rows.save(&changed).await?;
         self.rows.announce(&self.announced).await?;
-        Ok(self.stopped)
+        Ok(Written {
+            stopped: self.stopped,
+            may_rest: self.may_rest.into_iter().collect(),
+        })
     }
 
     /// Adds what changed states mean for the dependencies of other tasks. This changes no state, so it ends here.

@@ -11,7 +11,7 @@ use super::work::rest;
 use crate::error::{TaskError, Unsatisfied};
 use crate::ports::{Ending, Filter, Key, Page, Row, Rows, StoredOutcome};
 use crate::state::{State, Transition};
-use crate::step::{TaskEvent, is_satisfied};
+use crate::step::{Queued, TaskEvent, is_satisfied};
 use crate::task::{Definition, TaskId};
 use crate::webhooks::Webhook;
 
@@ -95,19 +95,13 @@ async fn execute_flow(
         true => with_ended_dependents(rows, again).await?,
         false => again,
     };
-    let turns = rows.turns().await?;
     let mut changes = Changes::new(rows);
-    let mut next_turns = turns;
     for row in all {
         let row = match again.contains(&row.key) {
             true => reset(&mut changes, row),
             false => row,
         };
         if row.run.state == State::Pending {
-            let turn = &mut next_turns[usize::from(row.priority.number())];
-            *turn += 1;
-            let row = Row { turn: *turn, ..row };
-            changes.replace(row.clone());
             release(&mut changes, row);
         }
     }
@@ -124,7 +118,7 @@ async fn execute_task(
     root: TaskId,
     cascade: bool,
 ) -> Result<Result<Executed, TaskError>, StoreError> {
-    if row.run.state == State::InProgress || row.run.queued != crate::step::Queued::No {
+    if row.run.state == State::InProgress || row.run.queued != Queued::No {
         return Ok(Err(TaskError::AlreadyExecuting(row.id)));
     }
     if row.run.waiting > 0 {
@@ -243,7 +237,7 @@ pub(super) async fn cancel_found(
         Ok(row) => row,
         Err(transition) => return Err(forbidden(row.id, transition)),
     };
-    let stopped = changes.write().await?;
+    let stopped = changes.write().await?.stopped;
     let error: Arc<str> = message.into();
     let outcome = StoredOutcome {
         key: row.key,
@@ -311,5 +305,8 @@ pub(crate) async fn delete(
         return refuse("other tasks depend on it".to_owned(), ids);
     }
     rows.delete(&[row.key]).await?;
+    if row.run.queued != Queued::No {
+        rest(rows, &[row.flow]).await?;
+    }
     Ok(Ok(()))
 }

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::check::{Checked, check};
+use super::turns::give_turns;
 use super::view::Visible;
 use crate::error::TaskError;
 use crate::plan::Methods;
 use crate::ports::{Edge, Key, NewRow, Row, Rows};
-use crate::step::{Run, TaskEvent, is_satisfied, step};
+use crate::step::{Queued, Run, TaskEvent, is_satisfied, step};
 use crate::task::{Dependency, NewTask, ReadTask, TaskId};
 
 /// Whether new tasks run at once.
@@ -65,14 +66,11 @@ pub(crate) async fn create(
         now: rows.now(),
     };
     let flow = new.key(plan.root()).unwrap_or(keys[0]);
-    // Turns are counted within each priority, so that flows take turns there.
-    let mut turns = rows.turns().await?;
-    let new_rows = tasks.iter().zip(&keys).map(|(task, key)| {
-        let turn = &mut turns[usize::from(task.definition.priority.number())];
-        *turn += 1;
-        new.row(task, *key, flow, *turn)
-    });
-    let new_rows: Vec<NewRow> = new_rows.collect();
+    let new_rows = tasks.iter().zip(&keys);
+    let new_rows = new_rows.map(|(task, key)| new.row(task, *key, flow));
+    let mut new_rows: Vec<NewRow> = new_rows.collect();
+    let ready = new_rows.iter_mut().map(|new| &mut new.row);
+    give_turns(rows, ready.filter(|row| row.run.queued == Queued::Ready)).await?;
     rows.insert(&new_rows).await?;
     let originals = new.originals.iter().filter_map(|id| known.get(id));
     let originals: Vec<Key> = originals.map(|row| row.key).collect();
@@ -116,7 +114,7 @@ impl New<'_> {
         released.expect("a release changes no state").0
     }
 
-    fn row(&self, task: &NewTask, key: Key, flow: Key, turn: i64) -> NewRow {
+    fn row(&self, task: &NewTask, key: Key, flow: Key) -> NewRow {
         let edge = |dependency: &Dependency| Edge {
             task: key,
             on: self.key(dependency.id).unwrap_or(key),
@@ -130,7 +128,7 @@ impl New<'_> {
                 parent: task.parent.and_then(|it| self.key(it)),
                 owner: self.creator.owner.clone(),
                 priority: task.definition.priority,
-                turn,
+                turn: 0,
                 created_at: self.now,
                 has_references: self.originals.contains(&task.id),
                 operation: task.definition.operation(),

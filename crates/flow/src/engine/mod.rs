@@ -3,7 +3,7 @@
 //! `changes` applies events to tasks and carries them to dependents, `check` validates tasks against stored ones, and
 //! `cycle` finds cycles among them. The other modules are the transactions: `create`, `copy`, `update`, `claim` and `work`
 //! (what a worker does), `commands` (what a caller does), `view` (what a caller reads), `sweep`;
-//! `notice` adds messages to webhooks.
+//! `turns` orders ready tasks; `notice` adds messages to webhooks.
 
 mod changes;
 mod check;
@@ -14,6 +14,7 @@ mod create;
 mod cycle;
 mod notice;
 mod sweep;
+mod turns;
 mod update;
 mod view;
 mod work;

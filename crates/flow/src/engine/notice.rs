@@ -1,6 +1,8 @@
 //! Sends messages to the webhooks of flows that rest: each message is a task of its own, written in the transaction in
 //! which the flow rests. It is a flow by itself, below the root of the other one, and changes nothing there.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use panpan_contract::retry::{RetryPolicy, RetrySettings};
 use panpan_runtime::ports::StoreError;
@@ -8,7 +10,8 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
-use crate::ports::{Ending, Filter, Key, NewRow, Page, Row, Rows, StoredDefinition};
+use super::turns::give_turns;
+use crate::ports::{Filter, Key, NewRow, Row, Rows, StoredDefinition};
 use crate::state::State;
 use crate::step::{Run, TaskEvent, step};
 use crate::task::{Definition, Priority, Schemas, TaskId, stored_webhook};
@@ -17,7 +20,7 @@ use crate::task::{Definition, Priority, Schemas, TaskId, stored_webhook};
 pub(crate) const NOTIFY: &str = "tasks/notify";
 
 /// How many failed tasks a message names.
-const FAILURES_LISTED: u64 = 10;
+const FAILURES_LISTED: usize = 10;
 
 /// The longest error of a failed task in a message, in characters.
 const ERROR_CHARACTERS: usize = 500;
@@ -64,32 +67,18 @@ async fn message(rows: &mut dyn Rows, root: &Row) -> Result<Value, StoreError> {
             "status": root.run.state.word(),
             "generation": root.run.generation,
             "counts": counts,
-            "failures": failures(rows, of_flow).await?,
+            "failures": failures(rows, root.key).await?,
         },
     }))
 }
 
-async fn failures(rows: &mut dyn Rows, of_flow: Filter) -> Result<Vec<Value>, StoreError> {
-    let filter = Filter {
-        state: Some(State::Failed),
-        ..of_flow
-    };
-    let page = Page {
-        offset: 0,
-        limit: FAILURES_LISTED,
-    };
-    let failed = rows.list(&filter, page).await?;
-    let keys: Vec<Key> = failed.iter().map(|row| row.key).collect();
-    let outcomes = rows.outcomes(&keys).await?;
-    let failure = |row: &Row| {
-        let outcome = outcomes.iter().find(|it| it.key == row.key)?;
-        let Ending::Failed { error, .. } = &outcome.ending else {
-            return None;
-        };
+async fn failures(rows: &mut dyn Rows, flow: Key) -> Result<Vec<Value>, StoreError> {
+    let failed = rows.failures(flow, FAILURES_LISTED).await?;
+    let failure = |(id, error): &(TaskId, Arc<str>)| {
         let error: String = error.chars().take(ERROR_CHARACTERS).collect();
-        Some(json!({"task_id": row.id, "error": error}))
+        json!({"task_id": id, "error": error})
     };
-    Ok(failed.iter().filter_map(failure).collect())
+    Ok(failed.iter().map(failure).collect())
 }
 
 async fn add(
@@ -102,21 +91,20 @@ async fn add(
     let key = keys.first().copied().ok_or(StoreError::Damaged)?;
     let id = id_of(root.id, key);
     let definition = definition(root.id, id, message);
-    let turns = rows.turns().await?;
-    let priority = definition.priority;
-    let row = Row {
+    let mut row = Row {
         key,
         id,
         flow: key,
         parent: Some(root.key),
         owner: root.owner.clone(),
-        priority,
-        turn: turns[usize::from(priority.number())] + 1,
+        priority: definition.priority,
+        turn: 0,
         created_at: rows.now(),
         has_references: false,
         operation: definition.operation(),
         run: released(rows.now()),
     };
+    give_turns(rows, std::iter::once(&mut row)).await?;
     let new = NewRow {
         row,
         definition: definition.to_text().into(),

@@ -8,16 +8,18 @@ use std::collections::BTreeMap;
 use panpan_failure::Violation;
 use panpan_runtime::ports::StoreError;
 
-use super::changes::Changes;
+use super::changes::{Changes, Written};
 use super::check::check;
 use super::commands::{DEFAULT_MESSAGE, cancel_found};
 use super::cycle::{ids_of, new_cycle};
+use super::turns::give_turns;
 use super::view::{Visible, find_visible};
+use super::work::rest;
 use crate::error::TaskError;
 use crate::plan::{About, Methods, PlanError, PlanProblem, ProblemKind, arrows};
 use crate::ports::{Edge, Key, Row, Rows};
 use crate::state::{State, Transition};
-use crate::step::{TaskEvent, is_satisfied};
+use crate::step::{Queued, TaskEvent, is_satisfied};
 use crate::task::{
     Definition, Dependency, NewTask, Provenance, ReadTask, RequestPlace, TaskId, Updates,
 };
@@ -56,16 +58,23 @@ pub(crate) async fn update(
         true => check_plan(rows, visible, &row, updates, &changed, methods).await?,
         false => Vec::new(),
     };
-    let (row, stopped) = change_state(rows, row, change).await?;
-    let row = match updates.dependencies.is_some() {
-        true => replace_dependencies(rows, row, &dependencies).await?,
-        false => row,
-    };
-    let row = match updates.concern_the_definition() {
-        true => redefine(rows, row, &changed).await?,
-        false => row,
-    };
-    Ok((row, stopped))
+    let key = row.key;
+    let mut written = change_state(rows, row, change).await?;
+    if updates.dependencies.is_some() {
+        let replaced = replace_dependencies(rows, key, &dependencies).await?;
+        written.may_rest.extend(replaced.may_rest);
+    }
+    if updates.concern_the_definition() {
+        redefine(rows, key, &changed).await?;
+    }
+    rest(rows, &written.may_rest).await?;
+    Ok((current(rows, key).await?, written.stopped))
+}
+
+/// The task as it was last written.
+async fn current(rows: &mut dyn Rows, key: Key) -> Result<Row, StoreError> {
+    let row = rows.load(&[key]).await?.pop();
+    row.ok_or(StoreError::Damaged)
 }
 
 async fn definition(rows: &mut dyn Rows, key: Key) -> Result<Definition, StoreError> {
@@ -210,57 +219,62 @@ async fn change_state(
     rows: &mut dyn Rows,
     row: Row,
     change: Option<StateChange>,
-) -> Result<(Row, Vec<TaskId>), TaskError> {
+) -> Result<Written, TaskError> {
     match change {
-        None => Ok((row, Vec::new())),
-        Some(StateChange::Cancel) => cancel_found(rows, row, DEFAULT_MESSAGE).await,
+        None => Ok(Written::default()),
+        Some(StateChange::Cancel) => {
+            let (_, stopped) = cancel_found(rows, row, DEFAULT_MESSAGE).await?;
+            Ok(Written {
+                stopped,
+                ..Written::default()
+            })
+        }
         Some(StateChange::Reset) => {
             let mut changes = Changes::new(rows);
             let row = changes
                 .apply(row, &TaskEvent::Reset)
                 .expect("a failed task can be reset");
-            let row = changes.apply(row, &TaskEvent::Withheld);
-            let row = row.expect("a withheld task keeps its state");
-            let stopped = changes.write().await?;
-            Ok((row, stopped))
+            let withheld = changes.apply(row, &TaskEvent::Withheld);
+            withheld.expect("a withheld task keeps its state");
+            Ok(changes.write().await?)
         }
     }
 }
 
 async fn replace_dependencies(
     rows: &mut dyn Rows,
-    row: Row,
+    task: Key,
     dependencies: &[(Row, bool)],
-) -> Result<Row, StoreError> {
+) -> Result<Written, StoreError> {
     let edge = |(on, required): &(Row, bool)| Edge {
-        task: row.key,
+        task,
         on: on.key,
         required: *required,
     };
     let edges: Vec<Edge> = dependencies.iter().map(edge).collect();
-    rows.replace_dependencies(row.key, &edges).await?;
+    rows.replace_dependencies(task, &edges).await?;
     let is_waiting = |(on, required): &&(Row, bool)| !is_satisfied(*required, on.run.state);
     let waiting = dependencies.iter().filter(is_waiting).count();
+    let row = current(rows, task).await?;
     let by = i64::try_from(waiting).unwrap_or(i64::MAX) - i64::from(row.run.waiting);
     let mut changes = Changes::new(rows);
-    let row = changes.apply(row, &TaskEvent::DependenciesChanged(by));
-    let row = row.expect("changed dependencies change no state");
-    changes.write().await?;
-    Ok(row)
+    let changed = changes.apply(row, &TaskEvent::DependenciesChanged(by));
+    changed.expect("changed dependencies change no state");
+    changes.write().await
 }
 
 async fn redefine(
     rows: &mut dyn Rows,
-    mut row: Row,
+    task: Key,
     definition: &Definition,
-) -> Result<Row, StoreError> {
+) -> Result<(), StoreError> {
+    let mut row = current(rows, task).await?;
     if definition.priority != row.priority {
-        let turns = rows.turns().await?;
-        row.turn = turns[usize::from(definition.priority.number())] + 1;
         row.priority = definition.priority;
+        let ready = std::iter::once(&mut row).filter(|row| row.run.queued == Queued::Ready);
+        give_turns(rows, ready).await?;
     }
     row.run.updated_at = rows.now();
-    rows.redefine(row.key, &definition.redefined()).await?;
-    rows.save(std::slice::from_ref(&row)).await?;
-    Ok(row)
+    rows.redefine(task, &definition.redefined()).await?;
+    rows.save(std::slice::from_ref(&row)).await
 }

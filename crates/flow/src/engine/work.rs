@@ -46,7 +46,8 @@ pub(crate) enum Ended {
     With(Ending),
     /// Another attempt follows.
     Retry {
-        at: Timestamp,
+        /// How long it waits from now on, by the clock of the store.
+        after_ms: u64,
         /// The failed attempts so far, as JSON.
         history: Arc<str>,
     },
@@ -92,7 +93,7 @@ pub(crate) async fn extend(
 }
 
 /// Ends attempts. Those whose lease was lost are left out: another process has the task, or a caller ended it. Returns
-/// the flows of tasks that ended.
+/// the flows that may rest now.
 pub(crate) async fn finish(
     rows: &mut dyn Rows,
     finished: &[Finished],
@@ -100,15 +101,16 @@ pub(crate) async fn finish(
     let now = rows.now();
     let mut held = held(rows, finished.iter().map(|it| it.lease)).await?;
     let mut changes = Changes::new(rows);
-    let (mut outcomes, mut histories, mut flows) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut outcomes, mut histories) = (Vec::new(), Vec::new());
     for Finished { lease, ended } in finished {
         let Some(row) = held.remove(lease) else {
             continue;
         };
         match ended {
             Ended::Lost => {}
-            Ended::Retry { at, history } => {
-                let retried = changes.apply(row, &TaskEvent::RetryAt(*at));
+            Ended::Retry { after_ms, history } => {
+                let at = later(now, *after_ms);
+                let retried = changes.apply(row, &TaskEvent::RetryAt(at));
                 retried.expect("a retry changes no state");
                 histories.push((lease.key, Some(history.clone())));
             }
@@ -116,8 +118,7 @@ pub(crate) async fn finish(
                 let (key, generation, attempts) = (row.key, row.run.generation, row.run.attempts);
                 let had_history = attempts > 1;
                 let ended = changes.apply(row, &event_of(ending));
-                let row = ended.expect("a held task is in progress and can end");
-                flows.push(row.flow);
+                ended.expect("a held task is in progress and can end");
                 outcomes.push(StoredOutcome {
                     key,
                     generation,
@@ -129,12 +130,10 @@ pub(crate) async fn finish(
             }
         }
     }
-    changes.write().await?;
+    let written = changes.write().await?;
     rows.keep(&outcomes).await?;
     rows.set_histories(&histories).await?;
-    flows.sort_unstable();
-    flows.dedup();
-    Ok(flows)
+    Ok(written.may_rest)
 }
 
 /// Appends an entry to the journals of flows that rest, and tells their webhooks: no task of theirs can run without

@@ -101,10 +101,10 @@ pub(super) async fn run_attempt(
         ..CallRequest::from_wire(method, Value::Object(inputs))
     };
     let attempt = dispatcher.dispatch_task(request, state).await;
-    if let Some(at) = attempt.retry_at {
+    if let Some(after_ms) = attempt.retry_after_ms {
         let history: Vec<Attempt> = history.into_iter().chain(attempt.attempt).collect();
         let history = serde_json::to_string(&history).unwrap_or_default().into();
-        return Ended::Retry { at, history };
+        return Ended::Retry { after_ms, history };
     }
     match attempt.answer.into_value() {
         Ok(output) => completed(&output),

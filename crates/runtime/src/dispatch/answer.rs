@@ -37,8 +37,9 @@ pub struct TaskAttempt {
     pub answer: Answer,
     /// The failed attempt, to be added to the history of the task.
     pub attempt: Option<Attempt>,
-    /// When to retry; `None` if the answer is final.
-    pub retry_at: Option<Timestamp>,
+    /// How long to wait before the next attempt, in milliseconds; `None` if the answer is final. The owner of the task
+    /// may have another clock.
+    pub retry_after_ms: Option<u64>,
 }
 
 impl Answer {

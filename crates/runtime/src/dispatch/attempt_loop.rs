@@ -40,8 +40,8 @@ pub(super) struct Ran {
     pub(super) steps: Vec<Step>,
     pub(super) terms: Terms,
     pub(super) seed: Option<i64>,
-    /// When the owner of a task should retry.
-    pub(super) retry_at: Option<Timestamp>,
+    /// How long the owner of a task should wait before it retries.
+    pub(super) retry_after_ms: Option<u64>,
     /// What is wrong with an output that is delivered although it does not match its declared schema.
     pub(super) schema_violation: Option<String>,
     /// How many attempts this call made, without those that a circuit refused.
@@ -57,7 +57,7 @@ impl Ran {
             steps: Vec::new(),
             terms,
             seed: None,
-            retry_at: None,
+            retry_after_ms: None,
             schema_violation: None,
             attempts_made: 0,
             _made_here: (),
@@ -339,7 +339,7 @@ impl<'a> AttemptLoop<'a> {
         match decided.decision {
             Decision::Answer(_) => Next::Answer(Err(self.final_failure(failure))),
             Decision::Later(at) => {
-                self.ran.retry_at = Some(at);
+                self.ran.retry_after_ms = Some(milliseconds_between(ended_at, at));
                 Next::Answer(Err(failure))
             }
             Decision::Again { delay_ms } => Next::Retry {

@@ -63,7 +63,6 @@ use crate::ports::{Calls, Counts, Fingerprint, Ports, Scope, StoreState};
 use crate::registry::{Operation, Registry};
 use crate::retry::OpenCircuit;
 use crate::settings::Settings;
-use crate::time::later;
 use advise::Retention;
 use attempt_loop::Finished;
 pub(crate) use attempt_loop::output_violation;
@@ -220,7 +219,7 @@ impl Dispatcher {
                 return TaskAttempt {
                     answer: self.refuse(raised, &call),
                     attempt: None,
-                    retry_at: None,
+                    retry_after_ms: None,
                 };
             }
         };
@@ -229,9 +228,8 @@ impl Dispatcher {
             Recovered::Run(claimed) => claimed,
             Recovered::Known(finished) => return self.task_attempt(finished),
             Recovered::Unclear(finished) => {
-                let retry_at = later(self.ports().clock.now(), RECONCILE_AGAIN_MS);
                 return TaskAttempt {
-                    retry_at: Some(retry_at),
+                    retry_after_ms: Some(RECONCILE_AGAIN_MS),
                     ..self.task_attempt(finished)
                 };
             }
@@ -249,7 +247,7 @@ impl Dispatcher {
         let last = finished.ran.steps.last();
         TaskAttempt {
             attempt: last.and_then(|step| step.failed.clone()),
-            retry_at: finished.ran.retry_at,
+            retry_after_ms: finished.ran.retry_after_ms,
             answer: self.record(finished),
         }
     }

@@ -179,12 +179,14 @@ impl Documents for MemoryStore {
 impl MemoryStore {
     fn run(&self, work: &mut dyn Work) -> Result<(), StoreError> {
         let mut state = self.state();
-        let mut rows = MemoryRows {
-            now: self.clock.now(),
-            tasks: &mut state.tasks,
-        };
+        let mut rows = MemoryRows::new(&mut state.tasks, self.clock.now());
         let done = work.run(&mut rows).now_or_never();
-        done.expect("rows in memory are read and written without waiting")
+        let done = done.expect("rows in memory are read and written without waiting");
+        debug_assert!(
+            done.is_ok() || !rows.has_changed(),
+            "what this store has changed, it cannot undo"
+        );
+        done
     }
 }
 

@@ -11,7 +11,8 @@ use panpan_flow::{Announcement, Priority, Queued, State, TaskId};
 
 pub(super) use rows::MemoryRows;
 
-/// The most bytes of definitions, results, failures and events that tasks in memory take; more tasks are refused.
+/// The most bytes of definitions, results, failures and events that tasks in memory take; more tasks of callers are
+/// refused.
 pub const MEMORY_TASKS_BYTES_LIMIT: usize = 512 * 1024 * 1024;
 
 /// What a task takes besides its texts, in bytes.
@@ -29,8 +30,11 @@ pub(super) struct Tasks {
     keys: HashMap<TaskId, Key>,
     flows: BTreeMap<Key, BTreeSet<Key>>,
     children: BTreeMap<Key, BTreeSet<Key>>,
-    dependents: BTreeMap<Key, Vec<Edge>>,
+    /// The edges to each task, by the task, the dependent, and whether it is required.
+    dependents: BTreeSet<(Key, Key, bool)>,
     ready: BTreeSet<Place>,
+    /// The turns of all ready tasks by flow and priority.
+    turns: BTreeSet<(Key, Place)>,
     /// Ready tasks that are set aside, by group, and the group of each.
     aside: BTreeMap<Arc<str>, BTreeSet<Place>>,
     groups: HashMap<Key, Arc<str>>,
@@ -86,16 +90,25 @@ impl Tasks {
 
     fn link(&mut self, edges: &[Edge]) {
         for edge in edges {
-            self.dependents.entry(edge.on).or_default().push(*edge);
+            self.dependents.insert((edge.on, edge.task, edge.required));
         }
     }
 
     fn unlink(&mut self, edges: &[Edge]) {
         for edge in edges {
-            if let Some(edges) = self.dependents.get_mut(&edge.on) {
-                edges.retain(|it| it.task != edge.task);
-            }
+            self.dependents.remove(&(edge.on, edge.task, edge.required));
         }
+    }
+
+    /// The edges to a task.
+    fn dependents(&self, on: Key) -> impl Iterator<Item = Edge> {
+        let edges = self.dependents.range((on, Key(i64::MIN), false)..);
+        let edges = edges.take_while(move |(found, _, _)| *found == on);
+        edges.map(|(on, task, required)| Edge {
+            task: *task,
+            on: *on,
+            required: *required,
+        })
     }
 
     fn queue(&mut self, row: &Row) {
@@ -103,6 +116,7 @@ impl Tasks {
             Queued::No => return,
             Queued::Ready => {
                 self.ready.insert(place(row));
+                self.turns.insert((row.flow, place(row)));
             }
             Queued::At(at) => {
                 self.due.insert((at, row.key));
@@ -117,6 +131,7 @@ impl Tasks {
             Queued::Ready => {
                 self.take_back(row);
                 self.ready.remove(&place(row));
+                self.turns.remove(&(row.flow, place(row)));
             }
             Queued::At(at) => {
                 self.due.remove(&(at, row.key));
@@ -125,6 +140,24 @@ impl Tasks {
         if let Some(active) = self.active.get_mut(&row.flow) {
             *active = active.saturating_sub(1);
         }
+    }
+
+    /// The smallest turn of ready tasks of a priority.
+    fn first_turn(&self, priority: Priority) -> Option<i64> {
+        let first = (priority, i64::MIN, Key(i64::MIN));
+        let queues = self.aside.values().chain([&self.ready]);
+        let firsts = queues.filter_map(|queue| queue.range(first..).next());
+        let turns = firsts.filter(|(found, _, _)| *found == priority);
+        turns.map(|(_, turn, _)| *turn).min()
+    }
+
+    /// The turn of the next task of a flow and priority that becomes ready.
+    fn next_turn(&self, flow: Key, priority: Priority) -> i64 {
+        let place = |turn, key| (flow, (priority, turn, Key(key)));
+        let of_flow = place(i64::MIN, i64::MIN)..=place(i64::MAX, i64::MAX);
+        let last = self.turns.range(of_flow).next_back();
+        let last = last.map(|(_, (_, turn, _))| *turn);
+        1 + last.max(self.first_turn(priority)).unwrap_or_default()
     }
 
     /// Sets a ready task aside.
@@ -169,7 +202,6 @@ impl Tasks {
         self.unqueue(&task.row);
         self.keys.remove(&task.row.id);
         self.unlink(&task.dependencies);
-        self.dependents.remove(&key);
         let parent = task.row.parent.and_then(|it| self.children.get_mut(&it));
         if let Some(siblings) = parent {
             siblings.remove(&key);
@@ -231,6 +263,12 @@ impl Tasks {
 }
 
 impl Task {
+    /// The outcome of the current generation.
+    fn outcome(&self) -> Option<&StoredOutcome> {
+        let generation = self.row.run.generation;
+        self.outcomes.iter().find(|it| it.generation == generation)
+    }
+
     fn meets(&self, filter: &Filter) -> bool {
         let row = &self.row;
         filter.owner.as_ref().is_none_or(|it| row.owner == *it)

@@ -67,6 +67,7 @@ const TESTS: &[(&str, fn())] = by_name![
     flow::every_task_ends_by_the_rules_although_its_worker_is_killed,
     flow::every_task_ends_by_the_rules_although_workers_on_postgres_are_killed,
     flow::a_wake_up_in_a_second_transaction_is_detected,
+    flow::a_wake_up_in_a_second_transaction_is_detected_on_postgres,
     flow::a_task_that_takes_effect_twice_is_detected,
     trace::a_trace_with_split_calls_is_parsed,
     trace::a_sync_counts_only_between_write_and_answer,

@@ -6,6 +6,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
 
 mod cases;
+mod handlers;
+mod memory_only;
 mod model;
 mod postgres_only;
 #[path = "../shared/mod.rs"]

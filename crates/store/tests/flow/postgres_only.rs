@@ -1,11 +1,13 @@
 //! What only a store has that many processes share: locks, the order of journals, notifications, and a database that
-//! goes away.
+//! goes away. `races` has transactions that wait for each other.
+
+mod races;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use futures_util::future::{join, join_all};
+use futures_util::future::join;
 use panpan_flow::TaskId;
 use panpan_flow::ports::{Ending, JournalPage, Key, Row, Rows, Work};
 use panpan_flow::testing::{End, HandWorker, Held};
@@ -13,80 +15,9 @@ use panpan_runtime::BoxFuture;
 use panpan_runtime::ports::StoreError;
 use panpan_testkit::PostgresServer;
 use serde_json::{Value, json};
-use tokio::sync::Notify;
 
 use crate::shared::{ManualClock, TaskStore, postgres_tasks};
 use crate::support::{Fixture, LEASE_MS, below, calling, id, task};
-
-/// How many transactions wait for a lock in the database of a fixture.
-fn waiting_for_locks(fixture: &Fixture) -> usize {
-    let address = std::fs::read_to_string(fixture.folder.path("store.db")).unwrap();
-    let database = address.rsplit('/').next().unwrap();
-    let sql = format!(
-        "SELECT count(*) FROM pg_stat_activity WHERE datname = '{database}' AND wait_event_type = 'Lock'"
-    );
-    let count = PostgresServer::shared().sql("postgres", &sql);
-    count.parse().unwrap()
-}
-
-/// Holds locks until it is told to go on.
-struct Gate {
-    what: Locked,
-    has_locked: Arc<Notify>,
-    go: Arc<Notify>,
-}
-
-enum Locked {
-    Task(String),
-    Flow(Key),
-}
-
-impl Work for Gate {
-    fn run<'a>(&'a mut self, rows: &'a mut dyn Rows) -> BoxFuture<'a, Result<(), StoreError>> {
-        Box::pin(async move {
-            match &self.what {
-                Locked::Task(id) => drop(rows.find(&[id.parse().unwrap()]).await?),
-                Locked::Flow(flow) => drop(rows.at_rest(&[*flow]).await?),
-            }
-            self.has_locked.notify_one();
-            self.go.notified().await;
-            Ok(())
-        })
-    }
-}
-
-/// Runs two calls that both wait for the same lock before either of them can go on.
-async fn race<A, B>(
-    fixture: &Fixture,
-    what: Locked,
-    first: impl Future<Output = A>,
-    second: impl Future<Output = B>,
-) -> (A, B) {
-    let (has_locked, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    let (store, gate) = (
-        fixture.store.clone(),
-        Gate {
-            what,
-            has_locked: has_locked.clone(),
-            go: go.clone(),
-        },
-    );
-    let gate = tokio::spawn(async move { store.write(Box::new(gate)).await });
-    has_locked.notified().await;
-    let open = async {
-        for _ in 0..500 {
-            if waiting_for_locks(fixture) == 2 {
-                break;
-            }
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-        assert_eq!(waiting_for_locks(fixture), 2);
-        go.notify_one();
-        gate.await.unwrap().unwrap();
-    };
-    let (raced, ()) = join(join(first, second), open).await;
-    raced
-}
 
 /// Finds a task.
 struct Find(TaskId, Arc<Mutex<Option<Row>>>);
@@ -126,59 +57,6 @@ async fn journal(store: &dyn TaskStore, flow: Key, after: u64) -> JournalPage {
 fn completed(held: &Held) -> (Held, End) {
     let result = "{}".into();
     (*held, End::With(Ending::Completed { result }))
-}
-
-#[tokio::test]
-async fn two_workers_that_end_two_dependencies_at_once_release_the_dependent() {
-    let fixture = Fixture::new(postgres_tasks);
-    let other = fixture.beside(postgres_tasks);
-    let mut last = task(1, "last");
-    last["dependencies"] = json!([{"id": id(2)}, {"id": id(3)}]);
-    let (first, second) = (below(task(2, "a"), &[]), below(task(3, "b"), &[]));
-    fixture.execute(json!([last, first, second])).await;
-    let workers = [&fixture, &other].map(|it| HandWorker::new(it.store.clone()));
-    let a = workers[0].claim(1, LEASE_MS).await.unwrap();
-    let b = workers[1].claim(1, LEASE_MS).await.unwrap();
-    assert_eq!(read(&fixture, &id(1)).await.run.waiting, 2);
-    let (ended, other_ended) = race(
-        &fixture,
-        Locked::Task(id(1)),
-        workers[0].finish(a.iter().map(completed).collect()),
-        workers[1].finish(b.iter().map(completed).collect()),
-    )
-    .await;
-    ended.unwrap();
-    other_ended.unwrap();
-    assert_eq!(read(&fixture, &id(1)).await.run.waiting, 0);
-    let claims = join_all(workers.iter().map(|it| it.claim(5, LEASE_MS))).await;
-    let claimed: Vec<String> = claims
-        .into_iter()
-        .flat_map(|it| it.unwrap())
-        .map(|it| it.id.to_string())
-        .collect();
-    assert_eq!(claimed, [id(1)]);
-}
-
-#[tokio::test]
-async fn the_journal_ends_when_the_last_two_tasks_end_at_once() {
-    let fixture = Fixture::new(postgres_tasks);
-    let other = fixture.beside(postgres_tasks);
-    let root = fixture
-        .execute(json!([task(1, "a"), below(task(2, "b"), &[])]))
-        .await;
-    let flow = read(&fixture, &root).await.flow;
-    let (cancelled, other_cancelled) = race(
-        &fixture,
-        Locked::Flow(flow),
-        fixture.call("tasks/cancel", json!({"task_id": id(1)})),
-        other.call("tasks/cancel", json!({"task_id": id(2)})),
-    )
-    .await;
-    cancelled.unwrap();
-    other_cancelled.unwrap();
-    let journal = journal(&*fixture.store, flow, 0).await;
-    let rests: Vec<bool> = journal.iter().map(|(_, it)| it.task.is_none()).collect();
-    assert_eq!(rests, [false, false, true]);
 }
 
 /// A reader that always continues after the last number it has seen misses nothing, however many processes write.

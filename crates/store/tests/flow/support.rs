@@ -1,20 +1,18 @@
 //! Flows over a store with a manual clock, a worker, and helpers for calls.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use panpan_contract::operation::{OperationSpec, OperationType};
-use panpan_failure::{Failure, Redacted, codes};
+use panpan_failure::{Failure, Redacted};
 use panpan_flow::{Flows, TaskLimits, WebhookKey, Worker, WorkerSettings, operations};
 use panpan_runtime::testing::TestPorts;
-use panpan_runtime::{
-    CallRequest, CancellationToken, Context, Dispatcher, Identity, Ports, Progress, Registration,
-    Registry,
-};
+use panpan_runtime::{CallRequest, CancellationToken, Dispatcher, Identity, Ports, Registry};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
+use crate::handlers::handlers;
 use crate::shared::{Folder, ManualClock, OpenTasks, TaskStore};
 
 /// The lease of tasks in these tests.
@@ -40,6 +38,8 @@ pub(crate) struct Fixture {
 pub(crate) struct Observed {
     /// The names that `test/run` was called with, in order.
     pub(crate) runs: Mutex<Vec<String>>,
+    /// How many handlers of `test/hold` were stopped.
+    pub(crate) stops: AtomicUsize,
     /// Lets the handlers of `test/hold` go on.
     pub(crate) go: Notify,
     /// The requests of webhooks, in order.
@@ -76,6 +76,13 @@ impl Fixture {
     /// Another process with the same store, which generates the same ids.
     pub(crate) fn with_the_same_ids(&self) -> Self {
         Self::over(self.store.clone(), self.clock.clone(), self.folder.clone())
+    }
+
+    /// Another process with the same store, whose clock is ahead of that of the store.
+    pub(crate) fn with_a_clock_ahead(&self, ms: u64) -> Self {
+        let clock = ManualClock::new();
+        clock.advance(ms);
+        Self::over(self.store.clone(), clock, self.folder.clone())
     }
 
     fn over(store: Arc<dyn TaskStore>, clock: Arc<ManualClock>, folder: Arc<Folder>) -> Self {
@@ -189,6 +196,17 @@ impl Fixture {
         }
     }
 
+    /// Waits until handlers of `test/hold` were stopped this often.
+    pub(crate) async fn wait_for_stops(&self, count: usize) {
+        for _ in 0..5000 {
+            if self.world.stops.load(Ordering::SeqCst) == count {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        panic!("the handler was not stopped");
+    }
+
     /// Waits until webhooks were called this often.
     pub(crate) async fn wait_for_requests(&self, count: usize) -> Vec<Value> {
         while self.world.requests().len() < count {
@@ -260,111 +278,4 @@ pub(crate) fn below(mut task: Value, dependencies: &[(u64, bool)]) -> Value {
     let dependency = |(on, required): &(u64, bool)| json!({"id": id(*on), "required": required});
     task["dependencies"] = dependencies.iter().map(dependency).collect();
     task
-}
-
-fn recognising_keys(mut spec: OperationSpec) -> OperationSpec {
-    spec.idempotency.honours_key = true;
-    spec
-}
-
-fn accepting(mut spec: OperationSpec, schema: Value) -> OperationSpec {
-    spec.input_schema = schema;
-    spec
-}
-
-fn handlers(world: &Arc<Observed>) -> Vec<Registration> {
-    let spec = |name: &str, op_type| OperationSpec::new(name.parse().unwrap(), op_type);
-    let (run, hold, flaky) = (world.clone(), world.clone(), world.clone());
-    let (half, send) = (world.clone(), world.clone());
-    let note = |world: &Observed, input: &Value| {
-        let name = input["name"].as_str().unwrap_or_default().to_owned();
-        world.runs.lock().unwrap().push(name);
-    };
-    vec![
-        Registration::new(
-            spec("test/run", OperationType::Query),
-            move |_: Context, input: Arc<Value>| {
-                note(&run, &input);
-                async move { Ok::<_, Failure>(json!({"echo": *input})) }
-            },
-        ),
-        Registration::new(
-            spec("test/hold", OperationType::Mutation),
-            move |_: Context, input: Arc<Value>| {
-                let world = hold.clone();
-                note(&world, &input);
-                async move {
-                    world.go.notified().await;
-                    Ok::<_, Failure>(json!({"held": true}))
-                }
-            },
-        ),
-        Registration::new(
-            recognising_keys(spec("http/call", OperationType::Mutation)),
-            move |_: Context, input: Arc<Value>| {
-                send.requests.lock().unwrap().push(Value::clone(&input));
-                let answer = send.answers.lock().unwrap().pop();
-                async move {
-                    match answer {
-                        None => Ok(json!({"status_code": 204, "body": "not read"})),
-                        Some(Some(failure)) => Err(failure),
-                        Some(None) => std::future::pending().await,
-                    }
-                }
-            },
-        )
-        .options_in_input(),
-        Registration::new(
-            accepting(
-                spec("test/strict", OperationType::Query),
-                json!({
-                    "type": "object",
-                    "properties": {"amount": {"type": "integer"}, "to": {"type": "string"}},
-                    "required": ["amount", "to"],
-                }),
-            ),
-            |_: Context, _: Arc<Value>| async { Ok::<_, Failure>(json!({})) },
-        ),
-        Registration::new(
-            spec("test/number", OperationType::Query),
-            |_: Context, _: Arc<Value>| async { Ok::<_, Failure>(json!(7)) },
-        ),
-        Registration::new(
-            spec("test/half", OperationType::Mutation),
-            move |context: Context, input: Arc<Value>| {
-                let world = half.clone();
-                let progress = Progress {
-                    done: 1.0,
-                    total: Some(2.0),
-                    message: None,
-                };
-                context.report(progress);
-                note(&world, &input);
-                async move {
-                    world.go.notified().await;
-                    Ok::<_, Failure>(json!({}))
-                }
-            },
-        ),
-        Registration::new(
-            spec("test/refuse", OperationType::Mutation),
-            |_: Context, _: Arc<Value>| async {
-                let failure = Failure::new(codes::INSUFFICIENT_FUNDS);
-                Err::<Value, _>(failure.with_message("the account is empty"))
-            },
-        ),
-        Registration::new(
-            spec("test/flaky", OperationType::Query),
-            move |context: Context, input: Arc<Value>| {
-                note(&flaky, &input);
-                async move {
-                    let needed = input["succeeds_at"].as_u64().unwrap_or(3);
-                    match u64::from(context.attempt()) >= needed {
-                        true => Ok(json!({"attempt": context.attempt()})),
-                        false => Err(Failure::new(codes::NETWORK_ERROR)),
-                    }
-                }
-            },
-        ),
-    ]
 }

@@ -280,14 +280,14 @@ async fn a_task_makes_one_attempt_and_gets_the_time_of_the_next() {
         .dispatcher
         .dispatch_task(request(), TaskState::default())
         .await;
-    assert_eq!(first.retry_at, Timestamp::from_millisecond(96).ok());
+    assert_eq!(first.retry_after_ms, Some(96));
     let task = TaskState {
         history: first.attempt.into_iter().collect(),
         scope: None,
         ..TaskState::default()
     };
     let second = fixture.dispatcher.dispatch_task(request(), task).await;
-    assert_eq!(second.retry_at, None);
+    assert_eq!(second.retry_after_ms, None);
     assert_eq!(second.answer.into_value().unwrap(), json!({"attempt": 2}));
 }
 

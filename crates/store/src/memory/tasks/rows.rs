@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use panpan_flow::ports::{
-    Announced, Edge, Filter, Histories, JournalPage, Key, NewRow, Page, Redefined, Row, Rows,
-    StoredDefinition, StoredOutcome,
+    Announced, Edge, Ending, Failures, Filter, Histories, JournalPage, Key, NewRow, Page,
+    Redefined, Row, Rows, StoredDefinition, StoredOutcome,
 };
 use panpan_flow::{Priority, Queued, State, TaskId};
 use panpan_runtime::BoxFuture;
@@ -16,8 +16,30 @@ use super::{ENTRY_BYTES, MEMORY_TASKS_BYTES_LIMIT, TASK_BYTES, Task, Tasks, outc
 
 /// The rows of tasks: the caller holds the lock of the store.
 pub(in crate::memory) struct MemoryRows<'a> {
-    pub(in crate::memory) tasks: &'a mut Tasks,
-    pub(in crate::memory) now: Timestamp,
+    tasks: &'a mut Tasks,
+    now: Timestamp,
+    has_changed: bool,
+}
+
+impl<'a> MemoryRows<'a> {
+    pub(in crate::memory) fn new(tasks: &'a mut Tasks, now: Timestamp) -> Self {
+        Self {
+            tasks,
+            now,
+            has_changed: false,
+        }
+    }
+
+    /// Whether the transaction has changed anything. It must not fail then, because nothing is undone.
+    pub(in crate::memory) fn has_changed(&self) -> bool {
+        self.has_changed
+    }
+
+    /// The tasks, to change something.
+    fn changing(&mut self) -> &mut Tasks {
+        self.has_changed = true;
+        self.tasks
+    }
 }
 
 fn done<'a, T: Send + 'a>(result: T) -> BoxFuture<'a, Result<T, StoreError>> {
@@ -40,7 +62,9 @@ impl Rows for MemoryRows<'_> {
             .iter()
             .map(|it| TASK_BYTES + it.definition.len())
             .sum();
-        if self.tasks.bytes.saturating_add(new) > MEMORY_TASKS_BYTES_LIMIT {
+        // Messages are added to a transaction that has changed other tasks, and cannot be undone any more.
+        let is_full = self.tasks.bytes.saturating_add(new) > MEMORY_TASKS_BYTES_LIMIT;
+        if is_full && !self.has_changed {
             return Box::pin(ready(Err(StoreError::Full)));
         }
         // As a unique index of a database refuses it.
@@ -51,7 +75,7 @@ impl Rows for MemoryRows<'_> {
             return Box::pin(ready(Err(StoreError::Unreachable)));
         }
         for task in tasks {
-            self.tasks.insert(task);
+            self.changing().insert(task);
         }
         done(())
     }
@@ -90,7 +114,7 @@ impl Rows for MemoryRows<'_> {
 
     fn save<'a>(&'a mut self, rows: &'a [Row]) -> BoxFuture<'a, Result<(), StoreError>> {
         for row in rows {
-            self.tasks.change(row.key, |task| {
+            self.changing().change(row.key, |task| {
                 task.row.turn = row.turn;
                 task.row.run = row.run.clone();
             });
@@ -116,7 +140,7 @@ impl Rows for MemoryRows<'_> {
         redefined: &'a Redefined,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         let mut grown = 0;
-        self.tasks.change(key, |task| {
+        self.changing().change(key, |task| {
             grown = redefined
                 .definition
                 .len()
@@ -132,7 +156,7 @@ impl Rows for MemoryRows<'_> {
 
     fn mark_referenced<'a>(&'a mut self, keys: &'a [Key]) -> BoxFuture<'a, Result<(), StoreError>> {
         for key in keys {
-            self.tasks
+            self.changing()
                 .change(*key, |task| task.row.has_references = true);
         }
         done(())
@@ -140,7 +164,7 @@ impl Rows for MemoryRows<'_> {
 
     fn delete<'a>(&'a mut self, keys: &'a [Key]) -> BoxFuture<'a, Result<(), StoreError>> {
         for key in keys {
-            self.tasks.delete(*key);
+            self.changing().delete(*key);
         }
         done(())
     }
@@ -157,8 +181,8 @@ impl Rows for MemoryRows<'_> {
         &'a mut self,
         keys: &'a [Key],
     ) -> BoxFuture<'a, Result<Vec<Edge>, StoreError>> {
-        let edges = keys.iter().filter_map(|key| self.tasks.dependents.get(key));
-        done(edges.flatten().copied().collect())
+        let edges = keys.iter().flat_map(|key| self.tasks.dependents(*key));
+        done(edges.collect())
     }
 
     fn replace_dependencies<'a>(
@@ -166,10 +190,11 @@ impl Rows for MemoryRows<'_> {
         task: Key,
         edges: &'a [Edge],
     ) -> BoxFuture<'a, Result<(), StoreError>> {
-        if let Some(found) = self.tasks.tasks.get_mut(&task) {
+        let tasks = self.changing();
+        if let Some(found) = tasks.tasks.get_mut(&task) {
             let before = std::mem::replace(&mut found.dependencies, edges.to_vec());
-            self.tasks.unlink(&before);
-            self.tasks.link(edges);
+            tasks.unlink(&before);
+            tasks.link(edges);
         }
         done(())
     }
@@ -178,11 +203,7 @@ impl Rows for MemoryRows<'_> {
         &'a mut self,
         keys: &'a [Key],
     ) -> BoxFuture<'a, Result<Vec<StoredOutcome>, StoreError>> {
-        let current = |task: &Task| {
-            let generation = task.row.run.generation;
-            let mut outcomes = task.outcomes.iter();
-            outcomes.find(|it| it.generation == generation).cloned()
-        };
+        let current = |task: &Task| task.outcome().cloned();
         done(self.tasks.found(keys).filter_map(current).collect())
     }
 
@@ -196,9 +217,10 @@ impl Rows for MemoryRows<'_> {
         outcomes: &'a [StoredOutcome],
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         for outcome in outcomes {
-            if let Some(task) = self.tasks.tasks.get_mut(&outcome.key) {
+            let tasks = self.changing();
+            if let Some(task) = tasks.tasks.get_mut(&outcome.key) {
                 task.outcomes.push(outcome.clone());
-                self.tasks.bytes += outcome_bytes(outcome);
+                tasks.bytes += outcome_bytes(outcome);
             }
         }
         done(())
@@ -217,7 +239,7 @@ impl Rows for MemoryRows<'_> {
         histories: &'a [(Key, Option<Arc<str>>)],
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         for (key, history) in histories {
-            if let Some(task) = self.tasks.tasks.get_mut(key) {
+            if let Some(task) = self.changing().tasks.get_mut(key) {
                 task.history = history.clone();
             }
         }
@@ -229,8 +251,12 @@ impl Rows for MemoryRows<'_> {
         let due = self.tasks.due.iter().take_while(|(at, _)| *at <= now);
         let due: Vec<Key> = due.take(limit).map(|(_, key)| *key).collect();
         for key in due {
-            let ready = |task: &mut Task| task.row.run.queued = Queued::Ready;
-            self.tasks.change(key, ready);
+            let priority = self.tasks.tasks.get(&key).map(|it| it.row.priority);
+            let first = priority.and_then(|it| self.tasks.first_turn(it));
+            self.changing().change(key, |task| {
+                task.row.run.queued = Queued::Ready;
+                task.row.turn = first.unwrap_or(1);
+            });
         }
         done(())
     }
@@ -279,20 +305,12 @@ impl Rows for MemoryRows<'_> {
         done(self.tasks.due.first().map(|(at, _)| *at))
     }
 
-    fn turns(&mut self) -> BoxFuture<'_, Result<[i64; 4], StoreError>> {
-        let mut turns = [0; 4];
-        for (number, turn) in (0..).zip(&mut turns) {
-            let Ok(priority) = Priority::try_from(number) else {
-                continue;
-            };
-            let first = (priority, i64::MIN, Key(i64::MIN));
-            let aside = self.tasks.aside.values();
-            let queues = aside.chain([&self.tasks.ready]);
-            let firsts = queues.filter_map(|queue| queue.range(first..).next());
-            let turns = firsts.filter(|(found, _, _)| *found == priority);
-            *turn = turns.map(|(_, turn, _)| *turn).min().unwrap_or_default();
-        }
-        done(turns)
+    fn next_turns<'a>(
+        &'a mut self,
+        queues: &'a [(Key, Priority)],
+    ) -> BoxFuture<'a, Result<Vec<i64>, StoreError>> {
+        let next = |(flow, priority): &(Key, Priority)| self.tasks.next_turn(*flow, *priority);
+        done(queues.iter().map(next).collect())
     }
 
     fn at_rest<'a>(&'a mut self, flows: &'a [Key]) -> BoxFuture<'a, Result<Vec<Row>, StoreError>> {
@@ -306,16 +324,27 @@ impl Rows for MemoryRows<'_> {
         done(roots.map(|it| it.row.clone()).collect())
     }
 
+    fn failures(&mut self, flow: Key, limit: usize) -> BoxFuture<'_, Result<Failures, StoreError>> {
+        let of_flow = self.tasks.flows.get(&flow).into_iter().flatten();
+        let tasks = of_flow.filter_map(|key| self.tasks.tasks.get(key));
+        let failure = |task: &Box<Task>| match &task.outcome()?.ending {
+            Ending::Failed { error, .. } => Some((task.row.id, error.clone())),
+            _ => None,
+        };
+        done(tasks.filter_map(failure).take(limit).collect())
+    }
+
     fn announce<'a>(
         &'a mut self,
         announced: &'a [Announced],
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         for entry in announced {
-            self.tasks.last_number += 1;
-            let number = self.tasks.last_number;
-            let journal = self.tasks.journals.entry(entry.flow).or_default();
+            let tasks = self.changing();
+            tasks.last_number += 1;
+            let number = tasks.last_number;
+            let journal = tasks.journals.entry(entry.flow).or_default();
             journal.insert(number, entry.clone());
-            self.tasks.bytes += ENTRY_BYTES;
+            tasks.bytes += ENTRY_BYTES;
         }
         done(())
     }

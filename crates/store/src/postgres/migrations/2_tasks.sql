@@ -41,7 +41,7 @@ CREATE INDEX task_runs_ready ON panpan.task_runs (priority, turn, key) WHERE que
 CREATE INDEX task_runs_aside ON panpan.task_runs (aside, priority, turn, key) WHERE aside IS NOT NULL;
 CREATE INDEX task_runs_aside_turn ON panpan.task_runs (priority, turn) WHERE aside IS NOT NULL;
 CREATE INDEX task_runs_due ON panpan.task_runs (due_at) WHERE queued = 2;
-CREATE INDEX task_runs_active ON panpan.task_runs (flow) WHERE queued > 0;
+CREATE INDEX task_runs_active ON panpan.task_runs (flow, queued, priority, turn) WHERE queued > 0;
 CREATE INDEX task_runs_roots ON panpan.task_runs (updated_at, key) WHERE flow = key;
 
 -- Keys of tasks. They rise, but not without gaps.

@@ -9,6 +9,7 @@ use super::super::session::Value;
 use super::columns::{
     SharedText, array, bytes, key, keys, limit, priority_number, runs, state_number,
 };
+use super::select::first_turn;
 use super::transaction::Transaction;
 
 const RESERVE: &str = "
@@ -86,10 +87,14 @@ const SET_HISTORIES: &str = "
 
 const DELETE_HISTORIES: &str = "DELETE FROM panpan.task_histories WHERE task = ANY($1)";
 
-const PROMOTE: &str = "
-    UPDATE panpan.task_runs SET queued = 1, due_at = NULL WHERE key = ANY(ARRAY(
+const PROMOTE: &str = concat!(
+    "UPDATE panpan.task_runs AS due SET queued = 1, due_at = NULL, turn = coalesce(",
+    first_turn!("due.priority"),
+    ", 1)
+    WHERE key = ANY(ARRAY(
         SELECT key FROM panpan.task_runs WHERE queued = 2 AND due_at <= $1
-        ORDER BY due_at LIMIT $2 FOR UPDATE SKIP LOCKED))";
+        ORDER BY due_at LIMIT $2 FOR UPDATE SKIP LOCKED))"
+);
 
 const SET_ASIDE: &str = "
     UPDATE panpan.task_runs SET aside = $2 WHERE key = ANY($1) AND queued = 1";

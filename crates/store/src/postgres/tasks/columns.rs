@@ -237,6 +237,12 @@ pub(super) fn outcome(columns: &Columns) -> Result<StoredOutcome, QueryError> {
     })
 }
 
+/// A failed task: id, error.
+pub(super) fn failure(columns: &Columns) -> Result<(TaskId, Arc<str>), QueryError> {
+    let error = text(column(columns, 1)?)?;
+    Ok((task_id(column(columns, 0)?)?, error.into()))
+}
+
 /// An entry of a journal: number, flow, task, at, what, state, progress.
 pub(super) fn entry(columns: &Columns) -> Result<(u64, Announced), QueryError> {
     let task: Option<Uuid> = column(columns, 2)?;

@@ -5,7 +5,8 @@
 //!
 //! The rules run between the statements of a transaction, so locks make it look as if transactions ran one after
 //! another: everything that a writing transaction reads of a task is read after its row was locked, and the row stays
-//! locked until the transaction ends. A row that another transaction changed meanwhile is read as it is after that.
+//! locked until the transaction ends. A row that another transaction changed meanwhile is read as it is after that. The
+//! edges of a task belong to its row; to add one, the rows at both ends are locked.
 //! Rows of one statement are locked in the order of their keys, and flows after all tasks. Transactions that wait for
 //! each other all the same are rolled back by the database, and run again.
 

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use panpan_flow::TaskId;
 use panpan_flow::ports::{
-    Announced, Edge, Filter, Histories, JournalPage, Key, NewRow, Page, Redefined, Row, Rows,
-    StoredDefinition, StoredOutcome, Work,
+    Announced, Edge, Failures, Filter, Histories, JournalPage, Key, NewRow, Page, Redefined, Row,
+    Rows, StoredDefinition, StoredOutcome, Work,
 };
+use panpan_flow::{Priority, TaskId};
 use panpan_runtime::BoxFuture;
 use panpan_runtime::ports::StoreError;
 
@@ -146,8 +146,7 @@ impl Rows for PostgresRows<'_> {
         &'a mut self,
         keys: &'a [Key],
     ) -> BoxFuture<'a, Result<Vec<Edge>, StoreError>> {
-        let (sql, read) = (select::DEPENDENTS, columns::edge);
-        Box::pin(select::of_keys(&mut self.transaction, sql, keys, read))
+        Box::pin(select::dependents(&mut self.transaction, keys))
     }
 
     fn replace_dependencies<'a>(
@@ -239,8 +238,11 @@ impl Rows for PostgresRows<'_> {
         Box::pin(select::next_due(&mut self.transaction))
     }
 
-    fn turns(&mut self) -> BoxFuture<'_, Result<[i64; 4], StoreError>> {
-        Box::pin(select::turns(&mut self.transaction))
+    fn next_turns<'a>(
+        &'a mut self,
+        queues: &'a [(Key, Priority)],
+    ) -> BoxFuture<'a, Result<Vec<i64>, StoreError>> {
+        Box::pin(select::next_turns(&mut self.transaction, queues))
     }
 
     fn at_rest<'a>(&'a mut self, flows: &'a [Key]) -> BoxFuture<'a, Result<Vec<Row>, StoreError>> {
@@ -251,6 +253,10 @@ impl Rows for PostgresRows<'_> {
             self.journal.lock(&mut self.transaction, flows).await?;
             select::at_rest(&mut self.transaction, flows).await
         })
+    }
+
+    fn failures(&mut self, flow: Key, limit: usize) -> BoxFuture<'_, Result<Failures, StoreError>> {
+        Box::pin(select::failures(&mut self.transaction, flow, limit))
     }
 
     fn announce<'a>(

@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use panpan_flow::TaskId;
-use panpan_flow::ports::{Filter, JournalPage, Key, Page, Row};
+use panpan_flow::ports::{Edge, Failures, Filter, JournalPage, Key, Page, Row};
+use panpan_flow::{Priority, State, TaskId};
 use panpan_runtime::ports::StoreError;
 
 use super::super::session::Value;
 use super::super::text::{column, text};
-use super::columns::{self, array, bytes, key, keys, limit, row, state, state_number, tasks};
+use super::columns::{
+    self, array, bytes, key, keys, limit, priority_number, row, state, state_number, tasks,
+};
 use super::transaction::Transaction;
 use crate::time::timestamp;
 
@@ -43,9 +45,13 @@ pub(super) const DEPENDENCIES: &str = "
     SELECT task, depends_on, required FROM panpan.task_dependencies
     WHERE task = ANY($1) ORDER BY task, position";
 
-/// The edges from dependents to tasks.
-pub(super) const DEPENDENTS: &str = "
+const DEPENDENTS: &str = "
     SELECT task, depends_on, required FROM panpan.task_dependencies WHERE depends_on = ANY($1)";
+
+const LOCK_DEPENDENTS: &str = "
+    SELECT FROM panpan.task_runs WHERE key = ANY(ARRAY(
+        SELECT task FROM panpan.task_dependencies WHERE depends_on = ANY($1)))
+    ORDER BY key FOR UPDATE";
 
 /// The outcomes of the current generations of tasks.
 pub(super) const OUTCOMES: &str = "
@@ -66,14 +72,32 @@ pub(super) const HISTORIES: &str = "
 const NEXT_DUE: &str = "
     SELECT due_at FROM panpan.task_runs WHERE queued = 2 ORDER BY due_at LIMIT 1";
 
-/// Of those that are set aside, too. `least` ignores null.
-const TURNS: &str = "
-    SELECT least(
-        (SELECT turn FROM panpan.task_runs WHERE queued = 1 AND aside IS NULL AND priority = number
-            ORDER BY turn LIMIT 1),
-        (SELECT turn FROM panpan.task_runs WHERE aside IS NOT NULL AND priority = number
-            ORDER BY turn LIMIT 1))
-    FROM unnest('{0, 1, 2, 3}'::smallint[]) AS number ORDER BY number";
+/// The smallest turn of ready tasks of a priority, also of those that are set aside. `least` ignores null.
+macro_rules! first_turn {
+    ($priority:literal) => {
+        concat!(
+            "least(
+                (SELECT turn FROM panpan.task_runs
+                    WHERE queued = 1 AND aside IS NULL AND priority = ",
+            $priority,
+            " ORDER BY turn LIMIT 1),
+                (SELECT turn FROM panpan.task_runs WHERE aside IS NOT NULL AND priority = ",
+            $priority,
+            " ORDER BY turn LIMIT 1))"
+        )
+    };
+}
+pub(super) use first_turn;
+
+const NEXT_TURNS: &str = concat!(
+    "SELECT 1 + coalesce(greatest(",
+    first_turn!("queue.priority"),
+    ", (SELECT turn FROM panpan.task_runs
+            WHERE flow = queue.flow AND queued = 1 AND priority = queue.priority
+            ORDER BY turn DESC LIMIT 1)), 0)
+    FROM unnest($1::bigint[], $2::smallint[]) WITH ORDINALITY AS queue (flow, priority, place)
+    ORDER BY place"
+);
 
 /// Seeks from one group to the next: a group can have many tasks.
 const GROUPS_ASIDE: &str = "
@@ -84,6 +108,13 @@ const GROUPS_ASIDE: &str = "
             ORDER BY runs.aside LIMIT 1)
         FROM groups WHERE groups.name IS NOT NULL)
     SELECT name FROM groups WHERE name IS NOT NULL";
+
+const FAILURES: &str = "
+    SELECT tasks.id, kept.error
+    FROM panpan.tasks AS tasks JOIN panpan.task_runs AS runs ON runs.key = tasks.key
+        JOIN panpan.task_outcomes AS kept
+            ON kept.task = runs.key AND kept.generation = runs.generation
+    WHERE tasks.flow = $1 AND runs.state = $3 ORDER BY tasks.key LIMIT $2";
 
 const RESTING: &str = "
     SELECT runs.key FROM panpan.task_runs AS runs
@@ -125,6 +156,18 @@ pub(super) async fn at_rest(
     flows: &[Key],
 ) -> Result<Vec<Row>, StoreError> {
     of_keys(transaction, AT_REST, flows, row).await
+}
+
+/// The edges from dependents to tasks. A writing transaction locks the dependents first: an edge that another
+/// transaction removed meanwhile is not found. None can be added meanwhile, because that needs the lock of the task.
+pub(super) async fn dependents(
+    transaction: &mut Transaction<'_>,
+    tasks: &[Key],
+) -> Result<Vec<Edge>, StoreError> {
+    if transaction.locks() && !tasks.is_empty() {
+        transaction.send(LOCK_DEPENDENTS, vec![keys(tasks)]).await?;
+    }
+    of_keys(transaction, DEPENDENTS, tasks, columns::edge).await
 }
 
 /// What a query finds for these keys.
@@ -240,14 +283,29 @@ pub(super) async fn next_due(
     Ok(due.await?.first().copied().map(timestamp))
 }
 
-/// The smallest turn of ready tasks, by priority.
-pub(super) async fn turns(transaction: &mut Transaction<'_>) -> Result<[i64; 4], StoreError> {
-    let found = transaction.select(TURNS, Vec::new(), |row| column::<Option<i64>>(row, 0));
-    let mut turns = [0; 4];
-    for (turn, found) in turns.iter_mut().zip(found.await?) {
-        *turn = found.unwrap_or_default();
-    }
-    Ok(turns)
+/// The turn of the next task that becomes ready, for each of these flows and priorities.
+pub(super) async fn next_turns(
+    transaction: &mut Transaction<'_>,
+    queues: &[(Key, Priority)],
+) -> Result<Vec<i64>, StoreError> {
+    let values = vec![
+        array(queues, |(flow, _)| flow.0),
+        array(queues, |(_, priority)| priority_number(*priority)),
+    ];
+    let turn = |row: &_| column(row, 0);
+    transaction.select(NEXT_TURNS, values, turn).await
+}
+
+/// The first failed tasks of a flow, with their messages.
+pub(super) async fn failures(
+    transaction: &mut Transaction<'_>,
+    flow: Key,
+    at_most: usize,
+) -> Result<Failures, StoreError> {
+    let state = Box::new(state_number(State::Failed));
+    let values: Vec<Value> = vec![Box::new(flow.0), limit(at_most), state];
+    let read = columns::failure;
+    transaction.select(FAILURES, values, read).await
 }
 
 /// Flows that rest and have not changed since a time. Their roots are locked first, and a command locks the root of a

@@ -92,10 +92,15 @@ impl<'a> Transaction<'a> {
 
     /// A query of tasks that locks the rows `runs` that it finds, if this transaction writes.
     pub(super) fn locking(&self, sql: &str) -> String {
-        match self.access {
-            Access::Read => sql.to_owned(),
-            Access::Write => format!("{sql} FOR UPDATE OF runs"),
+        match self.locks() {
+            false => sql.to_owned(),
+            true => format!("{sql} FOR UPDATE OF runs"),
         }
+    }
+
+    /// Whether this transaction locks what it reads.
+    pub(super) fn locks(&self) -> bool {
+        self.access == Access::Write
     }
 
     /// Runs a query.

@@ -36,7 +36,7 @@ CREATE INDEX tasks_aside ON tasks (aside, priority, turn, key) WHERE aside IS NO
 CREATE INDEX tasks_aside_turn ON tasks (priority, turn) WHERE aside IS NOT NULL;
 CREATE INDEX tasks_due ON tasks (due_at) WHERE queued = 2;
 CREATE INDEX tasks_roots ON tasks (updated_at) WHERE flow = key;
-CREATE INDEX tasks_active ON tasks (flow) WHERE queued > 0;
+CREATE INDEX tasks_active ON tasks (flow, queued, priority, turn) WHERE queued != 0;
 
 CREATE TABLE task_definitions (
     task INTEGER PRIMARY KEY,

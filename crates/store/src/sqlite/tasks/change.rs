@@ -7,6 +7,7 @@ use panpan_flow::{Announcement, Queued, State};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::super::errors::QueryError;
+use super::select::first_turn;
 
 const RESERVE: &str = "UPDATE task_keys SET last = last + ?1 RETURNING last";
 
@@ -53,9 +54,12 @@ const SET_HISTORY: &str = "
     INSERT INTO task_histories (task, text) VALUES (?1, ?2)
     ON CONFLICT (task) DO UPDATE SET text = excluded.text";
 
-const PROMOTE: &str = "
-    UPDATE tasks SET queued = 1, due_at = NULL WHERE key IN (
-        SELECT key FROM tasks WHERE queued = 2 AND due_at <= ?1 ORDER BY due_at LIMIT ?2)";
+const PROMOTE: &str = concat!(
+    "UPDATE tasks SET queued = 1, due_at = NULL, turn = coalesce(",
+    first_turn!("tasks.priority"),
+    ", 1) WHERE key IN (
+        SELECT key FROM tasks WHERE queued = 2 AND due_at <= ?1 ORDER BY due_at LIMIT ?2)"
+);
 
 const SET_ASIDE: &str = "UPDATE tasks SET aside = ?2 WHERE key = ?1 AND queued = 1";
 

@@ -4,11 +4,11 @@ use std::future::ready;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use panpan_flow::TaskId;
 use panpan_flow::ports::{
-    Announced, Edge, Filter, Histories, JournalPage, Key, NewRow, Page, Redefined, Row, Rows,
-    StoredDefinition, StoredOutcome,
+    Announced, Edge, Failures, Filter, Histories, JournalPage, Key, NewRow, Page, Redefined, Row,
+    Rows, StoredDefinition, StoredOutcome,
 };
+use panpan_flow::{Priority, TaskId};
 use panpan_runtime::BoxFuture;
 use panpan_runtime::ports::StoreError;
 use rusqlite::Connection;
@@ -202,12 +202,19 @@ impl Rows for SqliteRows<'_> {
         self.run(|connection, _| select::next_due(connection))
     }
 
-    fn turns(&mut self) -> BoxFuture<'_, Result<[i64; 4], StoreError>> {
-        self.run(|connection, _| select::turns(connection))
+    fn next_turns<'a>(
+        &'a mut self,
+        queues: &'a [(Key, Priority)],
+    ) -> BoxFuture<'a, Result<Vec<i64>, StoreError>> {
+        self.run(|connection, _| select::next_turns(connection, queues))
     }
 
     fn at_rest<'a>(&'a mut self, flows: &'a [Key]) -> BoxFuture<'a, Result<Vec<Row>, StoreError>> {
         self.run(|connection, _| select::at_rest(connection, flows))
+    }
+
+    fn failures(&mut self, flow: Key, limit: usize) -> BoxFuture<'_, Result<Failures, StoreError>> {
+        self.run(|connection, _| select::failures(connection, flow, limit))
     }
 
     fn announce<'a>(

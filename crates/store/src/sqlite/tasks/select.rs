@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use panpan_flow::ports::{
-    Announced, Edge, Filter, JournalPage, Key, Page, Row, StoredDefinition, StoredOutcome,
+    Announced, Edge, Failures, Filter, JournalPage, Key, Page, Row, StoredDefinition, StoredOutcome,
 };
-use panpan_flow::{Announcement, TaskId};
+use panpan_flow::{Announcement, Priority, State, TaskId};
 use rusqlite::types::Value;
 use rusqlite::{Connection, Params, params, params_from_iter};
 
@@ -46,11 +46,30 @@ const HISTORY: &str = "SELECT task, text FROM task_histories WHERE task = ?1";
 
 const NEXT_DUE: &str = "SELECT min(due_at) FROM tasks WHERE queued = 2";
 
-const TURN: &str = "
-    SELECT min(turn) FROM (
-        SELECT min(turn) AS turn FROM tasks WHERE queued = 1 AND aside IS NULL AND priority = ?1
-        UNION ALL
-        SELECT min(turn) FROM tasks WHERE aside IS NOT NULL AND priority = ?1)";
+/// The smallest turn of ready tasks of a priority, also of those that are set aside.
+macro_rules! first_turn {
+    ($priority:literal) => {
+        concat!(
+            "(SELECT min(turn) FROM ( \
+                SELECT min(turn) AS turn FROM tasks AS ready \
+                WHERE ready.queued = 1 AND ready.aside IS NULL AND ready.priority = ",
+            $priority,
+            " UNION ALL SELECT min(turn) FROM tasks AS ready \
+                WHERE ready.aside IS NOT NULL AND ready.priority = ",
+            $priority,
+            "))"
+        )
+    };
+}
+pub(super) use first_turn;
+
+/// Without the name of the index, another one would be used for a flow without statistics.
+const NEXT_TURN: &str = concat!(
+    "SELECT 1 + max(coalesce(",
+    first_turn!("?2"),
+    ", 0), coalesce((SELECT max(turn) FROM tasks INDEXED BY tasks_active \
+        WHERE flow = ?1 AND queued != 0 AND queued = 1 AND priority = ?2), 0))"
+);
 
 /// Seeks from one group to the next: a group can have many tasks.
 const GROUPS_ASIDE: &str = "
@@ -63,12 +82,17 @@ const GROUPS_ASIDE: &str = "
 
 const AT_REST: &str = tasks!(
     "AS root WHERE key = ?1
-     AND NOT EXISTS (SELECT 1 FROM tasks WHERE flow = root.key AND queued > 0)"
+     AND NOT EXISTS (SELECT 1 FROM tasks WHERE flow = root.key AND queued != 0)"
 );
+
+const FAILURES: &str = "
+    SELECT t.id, o.error FROM tasks t JOIN task_outcomes o
+        ON o.task = t.key AND o.generation = t.generation
+    WHERE t.flow = ?1 AND t.state = ?3 ORDER BY t.key LIMIT ?2";
 
 const RESTING: &str = "
     SELECT key FROM tasks AS root WHERE flow = key AND updated_at < ?1 AND NOT EXISTS (
-        SELECT 1 FROM tasks WHERE flow = root.key AND (queued > 0 OR state = 1 OR updated_at >= ?1))
+        SELECT 1 FROM tasks WHERE flow = root.key AND (queued != 0 OR state = 1 OR updated_at >= ?1))
     ORDER BY updated_at, key LIMIT ?2";
 
 const ANNOUNCEMENTS: &str = "
@@ -231,20 +255,33 @@ pub(super) fn next_due(connection: &Connection) -> Result<Option<Timestamp>, Que
     Ok(due.map(timestamp))
 }
 
-/// The smallest turn of ready tasks, by priority.
-pub(super) fn turns(connection: &Connection) -> Result<[i64; 4], QueryError> {
-    let mut turns = [0; 4];
-    for (priority, turn) in (0_i64..).zip(&mut turns) {
-        let mut statement = connection.prepare_cached(TURN)?;
-        let found: Option<i64> = statement.query_row([priority], |row| row.get(0))?;
-        *turn = found.unwrap_or_default();
-    }
-    Ok(turns)
+/// The turn of the next task that becomes ready, for each of these flows and priorities.
+pub(super) fn next_turns(
+    connection: &Connection,
+    queues: &[(Key, Priority)],
+) -> Result<Vec<i64>, QueryError> {
+    let queues = queues
+        .iter()
+        .map(|(flow, priority)| (flow.0, priority.number()));
+    each(connection, NEXT_TURN, queues, |row| Ok(row.get(0)?))
 }
 
 /// The roots of those of these flows none of whose tasks is queued.
 pub(super) fn at_rest(connection: &Connection, flows: &[Key]) -> Result<Vec<Row>, QueryError> {
     of_each_key(connection, AT_REST, flows, row)
+}
+
+/// The first failed tasks of a flow, with their messages.
+pub(super) fn failures(
+    connection: &Connection,
+    flow: Key,
+    limit: usize,
+) -> Result<Failures, QueryError> {
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let failed = state_number(State::Failed);
+    all(connection, FAILURES, [flow.0, limit, failed], |row| {
+        Ok((task_id(row.get(0)?)?, row.get(1)?))
+    })
 }
 
 /// Flows that rest and have not changed since a time.

@@ -97,7 +97,7 @@ fn expected(plan: &FlowPlan, stored: &StoredFlow) -> Model {
         defect: None,
     };
     loop {
-        let claimed = model.claim(usize::MAX, |_| 0);
+        let claimed = model.claim(usize::MAX);
         if claimed.is_empty() {
             return model;
         }

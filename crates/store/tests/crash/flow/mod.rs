@@ -51,6 +51,17 @@ pub(crate) fn a_wake_up_in_a_second_transaction_is_detected() {
     campaign.check_violation(&["waits for", "rests at"]);
 }
 
+pub(crate) fn a_wake_up_in_a_second_transaction_is_detected_on_postgres() {
+    let campaign = FlowCampaign::new(
+        "flows-wake-later-postgres",
+        FLOWS_FOR_DEFECT,
+        KILLS_FOR_DEFECT,
+        Defect::WakesLater,
+    );
+    let campaign = campaign.on_database(WORKERS, new_database());
+    campaign.check_violation(&["waits for", "rests at"]);
+}
+
 pub(crate) fn a_task_that_takes_effect_twice_is_detected() {
     let campaign = FlowCampaign::new(
         "flows-run-twice",

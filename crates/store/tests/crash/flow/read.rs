@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use panpan_flow::TaskId;
 use panpan_flow::ports::{Announced, Key, Row, Rows, StoredOutcome, Tasks, Work};
+use panpan_flow::{Priority, TaskId};
 use panpan_runtime::BoxFuture;
 use panpan_runtime::ports::StoreError;
 
@@ -41,8 +41,15 @@ pub(super) async fn all_rest(tasks: &dyn Tasks, roots: &[TaskId]) -> bool {
         let roots = roots.clone();
         Box::pin(async move {
             let all_exist = rows.find(&roots).await?.len() == roots.len();
-            // Turns of ready tasks are above 0.
-            let none_ready = rows.turns().await? == [0; 4];
+            let queues = [
+                Priority::URGENT,
+                Priority::HIGH,
+                Priority::NORMAL,
+                Priority::LOW,
+            ];
+            let queues = queues.map(|priority| (Key(0), priority));
+            // The first task that becomes ready has turn 1.
+            let none_ready = rows.next_turns(&queues).await? == [1; 4];
             let none_due = rows.next_due().await?.is_none();
             Ok(all_exist && none_ready && none_due)
         })

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use panpan_flow::ports::{
-    Announced, Edge, Filter, Histories, JournalPage, Key, NewRow, Page, Redefined, Row, Rows,
-    StoredDefinition, StoredOutcome, Tasks, Work,
+    Announced, Edge, Failures, Filter, Histories, JournalPage, Key, NewRow, Page, Redefined, Row,
+    Rows, StoredDefinition, StoredOutcome, Tasks, Work,
 };
-use panpan_flow::{State, TaskId};
+use panpan_flow::{Priority, State, TaskId};
 use panpan_runtime::BoxFuture;
 use panpan_runtime::ports::StoreError;
 use tokio::sync::watch;
@@ -125,8 +125,9 @@ impl Rows for HoldingRows<'_> {
         groups_aside() -> Vec<Arc<str>>;
         recall(group: &'a str, limit: usize) -> Vec<Key>;
         next_due() -> Option<Timestamp>;
-        turns() -> [i64; 4];
+        next_turns(queues: &'a [(Key, Priority)]) -> Vec<i64>;
         at_rest(flows: &'a [Key]) -> Vec<Row>;
+        failures(flow: Key, limit: usize) -> Failures;
         announce(announced: &'a [Announced]) -> ();
         announcements(flow: Key, after: u64, limit: usize) -> JournalPage;
         trim_journal(flow: Key, keep: usize) -> ();

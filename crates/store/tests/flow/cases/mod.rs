@@ -24,6 +24,7 @@ macro_rules! all {
                 inputs_refer_to_results_of_dependencies,
                 urgent_tasks_run_first,
                 a_failure_is_retried_with_durable_waits,
+                a_retry_waits_by_the_clock_of_the_store,
                 a_task_that_failed_runs_again_as_a_new_generation,
                 cancelling_a_running_task_stops_its_handler,
                 another_worker_takes_over_when_a_lease_ends,
@@ -73,6 +74,9 @@ macro_rules! all {
                 a_message_survives_the_end_of_its_process,
                 a_refused_message_fails_alone,
                 every_rest_is_a_message,
+                a_flow_rests_when_its_last_ready_task_is_deleted,
+                a_flow_rests_when_its_last_ready_task_has_to_wait,
+                a_flow_rests_when_a_dependency_is_pending_again,
                 only_the_engine_makes_messages,
                 a_malformed_webhook_is_described,
             ]
@@ -88,6 +92,7 @@ macro_rules! all {
             ]
             running: [
                 two_flows_take_turns,
+                a_deep_flow_takes_turns_with_a_wide_one,
                 a_task_without_an_operation_completes,
                 a_result_is_always_an_object,
                 a_reference_to_a_failed_optional_dependency_is_null,

@@ -28,6 +28,40 @@ pub(crate) async fn two_flows_take_turns(fixture: Fixture) {
     );
 }
 
+/// A chain has at most one ready task, and none at all while it is running.
+pub(crate) async fn a_deep_flow_takes_turns_with_a_wide_one(fixture: Fixture) {
+    let chain = (2..31).map(|number| below(task(number, "deep"), &[(number - 1, true)]));
+    let chain: Value = [task(1, "deep")].into_iter().chain(chain).collect();
+    fixture.execute(chain).await;
+    let worker = HandWorker::new(fixture.store.clone());
+    let completed = || {
+        End::With(Ending::Completed {
+            result: "{}".into(),
+        })
+    };
+    let mut held = worker.claim(1, LEASE_MS).await.unwrap()[0];
+    for _ in 0..15 {
+        worker.finish(vec![(held, completed())]).await.unwrap();
+        held = worker.claim(1, LEASE_MS).await.unwrap()[0];
+    }
+    let wide = (101..131).map(|number| {
+        let mut task = task(number, "wide");
+        if number > 101 {
+            task["parent_id"] = json!(id(101));
+        }
+        task
+    });
+    fixture.execute(wide.collect()).await;
+    let mut claimed = Vec::new();
+    for _ in 0..6 {
+        worker.finish(vec![(held, completed())]).await.unwrap();
+        held = worker.claim(1, LEASE_MS).await.unwrap()[0];
+        claimed.push(held.id.to_string());
+    }
+    let expected = [101, 17, 102, 18, 103, 19].map(id);
+    assert_eq!(claimed, expected);
+}
+
 pub(crate) async fn a_task_without_an_operation_completes(fixture: Fixture) {
     let _worker = fixture.worker();
     fixture

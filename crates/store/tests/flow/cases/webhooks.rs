@@ -1,6 +1,8 @@
 //! Messages to the webhook of a flow that rests.
 
 use panpan_failure::{Failure, codes};
+use panpan_flow::ports::Ending;
+use panpan_flow::testing::{End, HandWorker};
 use panpan_runtime::Identity;
 use serde_json::{Value, json};
 
@@ -152,6 +154,49 @@ pub(crate) async fn every_rest_is_a_message(fixture: Fixture) {
         );
         fixture.wait_for(&id(1), "completed").await;
     }
+}
+
+/// Executes a flow of which only the third task is ready, and the second one has failed. Returns whether a change is a
+/// message.
+async fn is_message(fixture: &Fixture, third: Value, operation: &str, change: Value) -> bool {
+    let tasks = json!([task(1, "root"), below(task(2, "pay"), &[]), third]);
+    execute(fixture, tasks).await;
+    let worker = HandWorker::new(fixture.store.clone());
+    let held = worker.claim(2, LEASE_MS).await.unwrap();
+    let completed = Ending::Completed {
+        result: "{}".into(),
+    };
+    let failed = Ending::Failed {
+        error: "broken".into(),
+        failure: "{}".into(),
+    };
+    let ends = [completed, failed].map(End::With);
+    worker
+        .finish(held.into_iter().zip(ends).collect())
+        .await
+        .unwrap();
+    assert!(delivery(fixture).await.is_null());
+    fixture.ok(operation, change).await;
+    !delivery(fixture).await.is_null()
+}
+
+pub(crate) async fn a_flow_rests_when_its_last_ready_task_is_deleted(fixture: Fixture) {
+    let third = below(task(3, "ship"), &[]);
+    let change = json!({"task_id": id(3)});
+    assert!(is_message(&fixture, third, "tasks/delete", change).await);
+}
+
+pub(crate) async fn a_flow_rests_when_its_last_ready_task_has_to_wait(fixture: Fixture) {
+    let third = below(task(3, "ship"), &[]);
+    let dependencies = json!([{"id": id(2), "required": true}]);
+    let change = json!({"task_id": id(3), "updates": {"dependencies": dependencies}});
+    assert!(is_message(&fixture, third, "tasks/update", change).await);
+}
+
+pub(crate) async fn a_flow_rests_when_a_dependency_is_pending_again(fixture: Fixture) {
+    let third = below(task(3, "ship"), &[(2, false)]);
+    let change = json!({"task_id": id(2), "updates": {"status": "pending"}});
+    assert!(is_message(&fixture, third, "tasks/update", change).await);
 }
 
 pub(crate) async fn only_the_engine_makes_messages(fixture: Fixture) {

@@ -17,6 +17,8 @@ pub(super) struct Engine {
     fixture: Fixture,
     worker: HandWorker,
     ids: Vec<String>,
+    /// The number of the next id.
+    next_id: u64,
     /// Every lease that was ever given.
     held: Vec<Held>,
     start_ms: u64,
@@ -32,6 +34,8 @@ pub(super) struct Seen {
     pub(super) priority: u8,
     pub(super) is_held: bool,
     pub(super) is_ready: bool,
+    /// The turn, if it is queued as ready.
+    pub(super) turn: Option<i64>,
     /// The end of a lease or the time of a retry, if it is to come.
     pub(super) due_ms: Option<u64>,
     pub(super) waiting: usize,
@@ -40,7 +44,8 @@ pub(super) struct Seen {
 }
 
 /// The refusals that can occur.
-const CODES: [Code; 4] = [
+const CODES: [Code; 5] = [
+    "CANNOT_DELETE_TASK",
     "TASK_ALREADY_EXECUTING",
     "INVALID_STATE_TRANSITION",
     "DEPENDENCY_NOT_SATISFIED",
@@ -55,6 +60,7 @@ impl Engine {
             fixture: fixture.clone(),
             worker: HandWorker::new(fixture.store.clone()),
             ids: (0..tasks.len()).map(|at| id(number(at))).collect(),
+            next_id: number(tasks.len()),
             held: Vec::new(),
             start_ms: milliseconds(fixture.clock.now()),
         };
@@ -121,7 +127,6 @@ impl Engine {
     }
 
     pub(super) async fn finish(&self, ends: &[(usize, Ends)]) {
-        let now = self.fixture.clock.now();
         let end = |ends: Ends| match ends {
             Ends::Completed => End::With(Ending::Completed {
                 result: "{}".into(),
@@ -130,7 +135,7 @@ impl Engine {
                 error: "broken".into(),
                 failure: "{}".into(),
             }),
-            Ends::RetryIn(ms) => End::RetryAt(now + std::time::Duration::from_millis(ms)),
+            Ends::RetryIn(ms) => End::RetryIn(ms),
         };
         let ended = ends
             .iter()
@@ -148,6 +153,33 @@ impl Engine {
     pub(super) async fn cancel(&self, task: usize) -> Result<(), Code> {
         let input = json!({"task_id": self.ids[task]});
         self.call("tasks/cancel", input).await.map(drop)
+    }
+
+    /// Adds a task to a flow.
+    pub(super) async fn create_into(&mut self, task: &Task) {
+        let at = self.ids.len();
+        self.ids.push(id(self.next_id));
+        self.next_id += 1;
+        let input = json!({"tasks": [self.written(at, task)]});
+        self.fixture.ok("tasks/create", input).await;
+    }
+
+    /// Copies a task alone.
+    pub(super) async fn copy(&mut self, task: usize) {
+        let input = json!({"task_id": self.ids[task]});
+        let copied = self.fixture.ok("tasks/copy", input).await;
+        let id = copied["copied_task_id"].as_str().unwrap();
+        self.ids.push(id.to_owned());
+    }
+
+    /// Deletes the newest task.
+    pub(super) async fn delete_newest(&mut self) -> Result<(), Code> {
+        let input = json!({"task_id": self.ids.last()});
+        let deleted = self.call("tasks/delete", input).await.map(drop);
+        if deleted.is_ok() {
+            self.ids.pop();
+        }
+        deleted
     }
 
     pub(super) async fn set_pending(&self, task: usize) -> Result<(), Code> {
@@ -169,11 +201,6 @@ impl Engine {
 
     pub(super) fn advance(&self, ms: u64) {
         self.fixture.clock.advance(ms);
-    }
-
-    /// The turns of all tasks.
-    pub(super) async fn turns(&self) -> Vec<i64> {
-        self.rows().await.iter().map(|row| row.turn).collect()
     }
 
     async fn rows(&self) -> Vec<Row> {
@@ -214,6 +241,7 @@ impl Engine {
             priority: row.priority.number(),
             is_held: run.is_held,
             is_ready: run.queued != Queued::No && due.is_none(),
+            turn: (run.queued == Queued::Ready).then_some(row.turn),
             due_ms: due,
             waiting: usize::try_from(run.waiting).unwrap(),
             blocked_by: blocked_by.map(|it| self.position(it)).collect(),

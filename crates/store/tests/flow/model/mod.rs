@@ -12,6 +12,9 @@ use crate::support::Fixture;
 use engine::Engine;
 use rules::{Defect, Ends, LEASE_MS, Model, Task};
 
+/// How many tasks there are at most.
+const TASKS_LIMIT: usize = 14;
+
 /// How many events happen to each set of flows.
 const EVENTS: usize = 50;
 
@@ -117,6 +120,9 @@ enum TaskEvent {
     SetPending { task: usize },
     SetPriority { task: usize, priority: u8 },
     SetDependencies { task: usize, on: Vec<(usize, bool)> },
+    CreateInto(Task),
+    Copy { task: usize },
+    DeleteNewest,
     Advance { ms: u64 },
 }
 
@@ -131,7 +137,7 @@ struct Run {
 impl Run {
     fn pick(&mut self) -> TaskEvent {
         let task = self.random.below(self.model.tasks.len());
-        match self.random.below(20) {
+        match self.random.below(22) {
             0 | 1 => TaskEvent::Execute {
                 task: self.model.tasks[task].root,
                 cascade: self.random.below(3) > 0,
@@ -159,9 +165,25 @@ impl Run {
                     on: self.pick_dependencies(task),
                 },
             },
+            18 | 19 => self.pick_number_of_tasks(task),
             _ => TaskEvent::Advance {
                 ms: [LEASE_MS / 4, LEASE_MS / 2, LEASE_MS, 3 * LEASE_MS][self.random.below(4)],
             },
+        }
+    }
+
+    /// A task more or less.
+    fn pick_number_of_tasks(&mut self, task: usize) -> TaskEvent {
+        let count = self.model.tasks.len();
+        let is_less = count > 1 && self.random.below(2) == 0;
+        match self.random.below(4) {
+            _ if is_less || count >= TASKS_LIMIT => TaskEvent::DeleteNewest,
+            0 => TaskEvent::Copy { task },
+            _ => {
+                let root = self.model.tasks[task].root;
+                let priority = u8::try_from(self.random.below(4)).unwrap();
+                TaskEvent::CreateInto(Task::new(root, priority, self.pick_dependencies(task)))
+            }
         }
     }
 
@@ -205,6 +227,14 @@ impl Run {
     }
 
     async fn happen(&mut self, event: TaskEvent) -> Result<(), String> {
+        let before = self.model.tasks.clone();
+        let happened = self.answer(event).await;
+        self.model.give_turns(&before);
+        happened
+    }
+
+    /// Whether the engine and the model answer the same to an event.
+    async fn answer(&mut self, event: TaskEvent) -> Result<(), String> {
         let (engine, model) = (&mut self.engine, &mut self.model);
         match event {
             TaskEvent::Execute { task, cascade } => {
@@ -212,8 +242,7 @@ impl Run {
                 same(expected, engine.execute(task, cascade).await)
             }
             TaskEvent::Claim { limit } => {
-                let turns = engine.turns().await;
-                let expected = model.claim(limit, |at| turns[at]);
+                let expected = model.claim(limit);
                 self.leases.extend(&expected);
                 same(expected, engine.claim(limit).await)
             }
@@ -240,6 +269,17 @@ impl Run {
                 let expected = model.set_dependencies(task, on.clone());
                 same(expected, engine.set_dependencies(task, &on).await)
             }
+            TaskEvent::CreateInto(task) => {
+                engine.create_into(&task).await;
+                model.tasks.push(task);
+                Ok(())
+            }
+            TaskEvent::Copy { task } => {
+                engine.copy(task).await;
+                model.copy(task);
+                Ok(())
+            }
+            TaskEvent::DeleteNewest => same(model.delete_newest(), engine.delete_newest().await),
             TaskEvent::Advance { ms } => {
                 model.now_ms += ms;
                 engine.advance(ms);
@@ -259,6 +299,7 @@ impl Run {
                 priority: task.priority,
                 is_held: task.lease.is_some(),
                 is_ready: self.model.is_ready(at),
+                turn: task.turn,
                 due_ms: Some(task.due_ms)
                     .filter(|it| task.state == State::InProgress && *it > self.model.now_ms),
                 waiting: self.model.waiting(at),

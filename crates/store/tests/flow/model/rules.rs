@@ -1,64 +1,20 @@
 //! The rules of flows in their simplest form: nothing is counted or queued ahead, everything is derived from the
 //! states of all tasks whenever it is needed.
 //!
-//! A defect changes one rule, to prove that a difference is noticed.
+//! A defect changes one rule, to prove that a difference is noticed. Only the turns of ready tasks have a past: `turns`
+//! gives them after each event.
+
+#[path = "defect.rs"]
+mod defect;
+#[path = "turns.rs"]
+mod turns;
 
 use panpan_flow::State;
 
+pub(crate) use defect::Defect;
+
 /// The lease of claimed tasks.
 pub(crate) const LEASE_MS: u64 = 1000;
-
-/// A rule that is wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Defect {
-    /// An optional dependency is satisfied only by success.
-    OptionalNeedsSuccess,
-    /// A required dependency is satisfied by any end.
-    RequiredTakesAnyEnd,
-    /// Dependents that have ended are never reset.
-    NoCascade,
-    /// Only direct dependents are reset.
-    ShortCascade,
-    /// Dependents are reset even if they have not ended.
-    CascadeResetsRunning,
-    /// Tasks run by turn only.
-    NoPriority,
-    /// An attempt ends its task although another process has claimed it since.
-    NoFencing,
-    /// An attempt ends its task although it was cancelled meanwhile.
-    CancelLosesRace,
-    /// A task that is executed again keeps its generation.
-    ResetKeepsGeneration,
-    /// A task that an update resets runs at once.
-    ResetReleases,
-    /// A lease never ends.
-    NoTakeover,
-    /// Executing a root runs only the root.
-    RootRunsAlone,
-    /// Changed dependencies are not looked at.
-    OldDependenciesCount,
-    /// A cycle is closed without a refusal.
-    NoCycleCheck,
-}
-
-impl Defect {
-    pub(crate) const ALL: [Defect; 14] = [
-        Defect::OptionalNeedsSuccess,
-        Defect::RequiredTakesAnyEnd,
-        Defect::NoCascade,
-        Defect::ShortCascade,
-        Defect::CascadeResetsRunning,
-        Defect::NoPriority,
-        Defect::NoFencing,
-        Defect::CancelLosesRace,
-        Defect::ResetKeepsGeneration,
-        Defect::ResetReleases,
-        Defect::NoTakeover,
-        Defect::RootRunsAlone,
-        Defect::OldDependenciesCount,
-        Defect::NoCycleCheck,
-    ];
-}
 
 /// A task of the model.
 #[derive(Clone, Debug)]
@@ -77,6 +33,8 @@ pub(crate) struct Task {
     pub(crate) lease: Option<usize>,
     /// When an unfinished attempt can be followed by another one.
     pub(crate) due_ms: u64,
+    /// Its place among ready tasks of its priority, once it has one.
+    pub(crate) turn: Option<i64>,
     /// How its generations ended.
     pub(crate) endings: Vec<State>,
 }
@@ -94,6 +52,7 @@ impl Task {
             is_released: false,
             lease: None,
             due_ms: 0,
+            turn: None,
             endings: Vec::new(),
         }
     }
@@ -151,7 +110,8 @@ impl Model {
     pub(crate) fn blocked_by(&self, at: usize) -> Vec<usize> {
         let task = &self.tasks[at];
         let is_blocking = |(on, required): &&(usize, bool)| {
-            *required && matches!(self.tasks[*on].state, State::Failed | State::Cancelled)
+            let counts = *required || self.has(Defect::OptionalBlocks);
+            counts && matches!(self.tasks[*on].state, State::Failed | State::Cancelled)
         };
         let blocking = task.on.iter().filter(is_blocking).map(|(on, _)| *on);
         blocking.filter(|_| task.state == State::Pending).collect()
@@ -170,19 +130,22 @@ impl Model {
         }
     }
 
-    /// Claims the first ready tasks. `turn` is the order within a priority.
-    pub(crate) fn claim(&mut self, limit: usize, turn: impl Fn(usize) -> i64) -> Vec<usize> {
+    /// Claims the first ready tasks.
+    pub(crate) fn claim(&mut self, limit: usize) -> Vec<usize> {
+        self.give_turns_to_due();
         let ready = (0..self.tasks.len()).filter(|at| self.is_ready(*at));
         let mut ready: Vec<usize> = ready.collect();
         let ignores_priority = self.has(Defect::NoPriority);
         ready.sort_by_key(|at| {
-            let priority = self.tasks[*at].priority;
-            (if ignores_priority { 0 } else { priority }, turn(*at), *at)
+            let task = &self.tasks[*at];
+            let priority = if ignores_priority { 0 } else { task.priority };
+            (priority, task.turn, *at)
         });
         ready.truncate(limit);
+        let counts_recoveries = !self.has(Defect::NoRecoveries);
         for at in &ready {
             let task = &mut self.tasks[*at];
-            task.recoveries += u32::from(task.lease.is_some());
+            task.recoveries += u32::from(task.lease.is_some() && counts_recoveries);
             task.state = State::InProgress;
             task.attempts += 1;
             task.due_ms = self.now_ms + LEASE_MS;
@@ -198,7 +161,10 @@ impl Model {
             self.has(Defect::NoFencing),
             self.has(Defect::CancelLosesRace),
         );
-        let task = &mut self.tasks[at];
+        let delays = if self.has(Defect::LateRetry) { 2 } else { 1 };
+        let Some(task) = self.tasks.get_mut(at) else {
+            return;
+        };
         let is_held = task.state == State::InProgress && task.lease == Some(lease);
         let is_late = no_fencing && task.state == State::InProgress && task.lease.is_some();
         if loses_race && task.state == State::Cancelled && ends == Ends::Completed {
@@ -212,14 +178,16 @@ impl Model {
             Ends::Failed => task.end(State::Failed),
             Ends::RetryIn(ms) => {
                 task.lease = None;
-                task.due_ms = self.now_ms + ms;
+                task.due_ms = self.now_ms + delays * ms;
             }
         }
     }
 
     /// Extends a lease, and returns whether it is still held.
     pub(crate) fn extend(&mut self, at: usize, lease: usize) -> bool {
-        let task = &mut self.tasks[at];
+        let Some(task) = self.tasks.get_mut(at) else {
+            return false;
+        };
         let is_held = task.state == State::InProgress && task.lease == Some(lease);
         if is_held {
             task.due_ms = self.now_ms + LEASE_MS;
@@ -341,6 +309,23 @@ impl Model {
             }
             _ => Err("INVALID_STATE_TRANSITION"),
         }
+    }
+
+    /// A copy of a task alone is a flow without dependencies.
+    pub(crate) fn copy(&mut self, at: usize) {
+        let (root, priority) = (self.tasks.len(), self.tasks[at].priority);
+        self.tasks.push(Task::new(root, priority, Vec::new()));
+    }
+
+    /// Deletes the newest task. It has no children.
+    pub(crate) fn delete_newest(&mut self) -> Result<(), Code> {
+        let newest = self.tasks.len() - 1;
+        let is_needed = |task: &Task| task.on.iter().any(|(on, _)| *on == newest);
+        if self.tasks[newest].state != State::Pending || self.tasks.iter().any(is_needed) {
+            return Err("CANNOT_DELETE_TASK");
+        }
+        self.tasks.pop();
+        Ok(())
     }
 
     pub(crate) fn set_priority(&mut self, at: usize, priority: u8) -> Result<(), Code> {
