@@ -51,13 +51,17 @@ impl ManualClock {
         self.advance(ms);
     }
 
-    /// Advances the time again and again, until the future is dropped. Not too fast: a call to a database that is busy
-    /// must not reach its timeout.
+    /// Advances the time again and again, until the future is dropped.
     pub(crate) async fn advance_forever(&self) {
         loop {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-            self.advance(10);
+            self.tick().await;
         }
+    }
+
+    /// Advances the time a little. Not too fast: a call to a database that is busy must not reach its timeout.
+    pub(crate) async fn tick(&self) {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        self.advance(10);
     }
 
     fn now_ms(&self) -> i64 {
