@@ -8,16 +8,17 @@ use std::collections::BTreeMap;
 use panpan_failure::Violation;
 use panpan_runtime::ports::StoreError;
 
+use super::caller::Caller;
 use super::changes::Changes;
-use super::check::check;
+use super::check::{Checked, check};
 use super::commands::{DEFAULT_MESSAGE, cancel_found};
 use super::cycle::{ids_of, new_cycle};
-use super::view::{Visible, find_visible};
+use super::view::{find_visible, root_of};
 use crate::error::TaskError;
-use crate::plan::{About, Methods, PlanError, PlanProblem, ProblemKind, arrows};
+use crate::plan::{About, PlanError, PlanProblem, ProblemKind, arrows, check_schemas};
 use crate::ports::{Edge, Key, Row, Rows};
 use crate::state::{State, Transition};
-use crate::step::{TaskEvent, is_satisfied};
+use crate::step::{Queued, TaskEvent, is_satisfied};
 use crate::task::{
     Definition, Dependency, NewTask, Provenance, ReadTask, RequestPlace, TaskId, Updates,
 };
@@ -39,12 +40,11 @@ enum StateChange {
 /// Changes a task; returns the tasks whose handlers have to stop.
 pub(crate) async fn update(
     rows: &mut dyn Rows,
-    visible: &Visible,
+    caller: &Caller,
     command: &Update,
-    methods: &(dyn Methods + Send + Sync),
 ) -> Result<(Row, Vec<TaskId>), TaskError> {
     let updates = &command.updates;
-    let row = find_visible(rows, visible, command.id).await??;
+    let row = find_visible(rows, &caller.visible, command.id).await??;
     let definition = definition(rows, row.key).await?;
     if matches!(definition.origin, Provenance::Archive(_)) {
         return Err(TaskError::Archived(row.id));
@@ -53,7 +53,7 @@ pub(crate) async fn update(
     allow(&row, change, updates)?;
     let changed = updates.applied_to(&definition);
     let dependencies = match updates.concern_the_plan() {
-        true => check_plan(rows, visible, &row, updates, &changed, methods).await?,
+        true => check_plan(rows, caller, &row, updates, &changed).await?,
         false => Vec::new(),
     };
     let (row, stopped) = change_state(rows, row, change).await?;
@@ -122,12 +122,12 @@ fn allow(row: &Row, change: Option<StateChange>, updates: &Updates) -> Result<()
 /// Checks the changed task as if it were new, and that no cycle leads back to it. Returns its new dependencies.
 async fn check_plan(
     rows: &mut dyn Rows,
-    visible: &Visible,
+    caller: &Caller,
     row: &Row,
     updates: &Updates,
     changed: &Definition,
-    methods: &(dyn Methods + Send + Sync),
 ) -> Result<Vec<(Row, bool)>, TaskError> {
+    let root = root_of(rows, row).await?;
     let parent = row.parent.as_slice();
     let parent = rows.load(parent).await?.first().map(|it| it.id);
     let dependencies = match &updates.dependencies {
@@ -147,7 +147,9 @@ async fn check_plan(
         place: RequestPlace::Updates,
         id_is_given: false,
     };
-    let checked = check(rows, visible, vec![task], methods).await;
+    let tasks = vec![task];
+    let problems = check_schemas(&tasks);
+    let checked = check(rows, caller, Some(&root), tasks, problems).await;
     let on: Vec<TaskId> = dependencies
         .iter()
         .map(|it| it.id)
@@ -166,7 +168,8 @@ async fn check_plan(
         (Err(TaskError::Plan(error)), Some(cycle)) => Err(error.and(cycle).into()),
         (Err(error), _) => Err(error),
         (Ok(_), Some(cycle)) => Err(cycle.into()),
-        (Ok(_), None) => {
+        (Ok(Checked { authority, .. }), None) => {
+            authority.store(rows).await?;
             let rows = dependencies
                 .iter()
                 .filter_map(|it| Some((found.remove(&it.id)?, it.required)));
@@ -245,6 +248,9 @@ async fn replace_dependencies(
     let mut changes = Changes::new(rows);
     let row = changes.apply(row, &TaskEvent::DependenciesChanged(by));
     let row = row.expect("changed dependencies change no state");
+    if row.run.queued == Queued::Ready {
+        changes.announce(&row);
+    }
     changes.write().await?;
     Ok(row)
 }

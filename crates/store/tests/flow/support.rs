@@ -272,6 +272,20 @@ fn accepting(mut spec: OperationSpec, schema: Value) -> OperationSpec {
     spec
 }
 
+fn restricted(mut spec: OperationSpec) -> OperationSpec {
+    spec.access_control.required_scopes = vec!["vault".to_owned()];
+    spec
+}
+
+/// Returns who called.
+async fn who(context: Context, _: Arc<Value>) -> Result<Value, Failure> {
+    let caller = context.caller();
+    Ok(json!({
+        "id": caller.map(|it| it.id.clone()),
+        "scopes": caller.map(|it| it.scopes.clone()),
+    }))
+}
+
 fn handlers(world: &Arc<Observed>) -> Vec<Registration> {
     let spec = |name: &str, op_type| OperationSpec::new(name.parse().unwrap(), op_type);
     let (run, hold, flaky) = (world.clone(), world.clone(), world.clone());
@@ -325,6 +339,8 @@ fn handlers(world: &Arc<Observed>) -> Vec<Registration> {
             ),
             |_: Context, _: Arc<Value>| async { Ok::<_, Failure>(json!({})) },
         ),
+        Registration::new(spec("test/who", OperationType::Query), who),
+        Registration::new(restricted(spec("test/vault", OperationType::Query)), who),
         Registration::new(
             spec("test/number", OperationType::Query),
             |_: Context, _: Arc<Value>| async { Ok::<_, Failure>(json!(7)) },
