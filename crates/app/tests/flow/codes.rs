@@ -213,7 +213,9 @@ fn minus_32008_is_returned_while_a_task_runs() {
     let id = flow.execute(json!([task(&new_id(), "demo/wait", json!({"ms": 20_000}))]));
     flow.wait_for(&id, "in_progress");
     let error = flow.error("tasks.execute", json!({"task_id": id}));
-    check(&error, -32008, "Task already executing", &["task_id"]);
+    let members = ["task_id", "current_status"];
+    check(&error, -32008, "Task already executing", &members);
+    assert_eq!(error["data"]["current_status"], "in_progress");
     flow.result("tasks.cancel", json!({"task_id": id}));
 }
 
@@ -287,4 +289,11 @@ fn minus_32603_is_what_a_failed_execution_leaves_in_the_task_not_on_the_wire() {
     );
     assert_eq!(failed["failure"]["code"], "DIVISION_BY_ZERO");
     assert!(failed["result"].is_null());
+}
+
+#[test]
+fn minus_32603_is_returned_for_an_operation_that_is_called_and_fails_unexpectedly() {
+    let params = json!({"code": "INTERNAL", "message": "the crawler is broken"});
+    let error = Flow::start().error("demo/fail", params);
+    check(&error, -32603, "Internal error", &[]);
 }
