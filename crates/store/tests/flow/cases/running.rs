@@ -220,16 +220,17 @@ pub(crate) async fn an_execution_is_followed_to_its_own_end(fixture: Fixture) {
     let execute = json!({"task_id": id(1)});
     let executed = fixture.ok("tasks/execute", execute).await;
     let after = executed["events_after"].as_u64().unwrap();
-    let events = fixture.events(&id(1), after);
+    let root = id(1);
+    let events = fixture.events(&root, after);
     let starting = async {
         moment().await;
         fixture.worker()
     };
     let (events, _worker) = futures_util::join!(events, starting);
-    let root = |it: &&Value| it["data"]["task_id"] == id(1);
+    let of_root = |it: &&Value| it["data"]["task_id"] == id(1);
     let names: Vec<&str> = events
         .iter()
-        .filter(root)
+        .filter(of_root)
         .map(|it| it["event"].as_str().unwrap())
         .collect();
     let update = "task_status_update";
