@@ -290,10 +290,3 @@ fn minus_32603_is_what_a_failed_execution_leaves_in_the_task_not_on_the_wire() {
     assert_eq!(failed["failure"]["code"], "DIVISION_BY_ZERO");
     assert!(failed["result"].is_null());
 }
-
-#[test]
-fn minus_32603_is_returned_for_an_operation_that_is_called_and_fails_unexpectedly() {
-    let params = json!({"code": "INTERNAL", "message": "the crawler is broken"});
-    let error = Flow::start().error("demo/fail", params);
-    check(&error, -32603, "Internal error", &[]);
-}

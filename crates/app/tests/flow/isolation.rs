@@ -22,7 +22,7 @@ fn callers() -> Callers {
     let folder = Folder::new();
     let header = |name: &str| format!("authorization: Bearer {}\r\n", folder.token(name));
     let (ann, bob) = (header("ann"), header("bob"));
-    let server = Server::start(&folder, &["--store", "memory:"]);
+    let server = Server::start(&folder, &[]);
     let flow = Flow {
         server,
         _folder: folder,
