@@ -1,10 +1,14 @@
 //! Why a command about tasks is refused, and the failure for it.
 
-use panpan_failure::{Failure, codes};
+use std::sync::Arc;
+
+use panpan_failure::{Alternative, Failure, Violation, codes};
 use panpan_runtime::ports::StoreError;
 use serde_json::{Value, json};
 
+use crate::engine::ANSWER_BYTES_LIMIT;
 use crate::plan::PlanError;
+use crate::ports::Row;
 use crate::state::{State, Transition};
 use crate::task::TaskId;
 
@@ -18,8 +22,23 @@ pub enum TaskError {
     #[error("there is no task {0}")]
     NotFound(TaskId),
     /// The task belongs to another principal.
-    #[error("task {0} belongs to another caller")]
-    NotOwned(TaskId),
+    #[error("task {task} belongs to another caller")]
+    NotOwned {
+        /// The task.
+        task: TaskId,
+        /// Whether this caller has sent no token.
+        is_anonymous: bool,
+    },
+    /// The owner of the flow may not call the operation of a task, or it does not exist any more.
+    #[error(
+        "task {task} calls {operation}, and there is no operation of this name that you may call"
+    )]
+    NotCallable {
+        /// The task.
+        task: TaskId,
+        /// The operation.
+        operation: Arc<str>,
+    },
     /// The transition table forbids it.
     #[error("task {task} cannot change its state: {reason}")]
     Transition {
@@ -38,9 +57,14 @@ pub enum TaskError {
         /// The dependencies.
         unsatisfied: Vec<Unsatisfied>,
     },
-    /// It is being executed.
-    #[error("task {0} is already executing")]
-    AlreadyExecuting(TaskId),
+    /// It is being executed, or it is queued.
+    #[error("task {task} is {} already", if *state == State::Pending { "queued" } else { "executing" })]
+    AlreadyExecuting {
+        /// The task.
+        task: TaskId,
+        /// Its state.
+        state: State,
+    },
     /// It is being executed, and these members cannot be changed meanwhile.
     #[error("task {task} is in progress: {} can be changed when it has ended", members.join(", "))]
     InProgress {
@@ -53,14 +77,20 @@ pub enum TaskError {
     #[error("task {0} is an archive and cannot be changed: copy it and change the copy")]
     Archived(TaskId),
     /// It cannot be deleted.
-    #[error("task {task} cannot be deleted: {reason}")]
+    #[error("task {task} cannot be deleted: {obstacle}")]
     CannotDelete {
         /// The task.
         task: TaskId,
         /// Why.
-        reason: String,
-        /// The tasks that have to be deleted first.
-        first: Vec<TaskId>,
+        obstacle: Obstacle,
+    },
+    /// Its tree is too large for an answer.
+    #[error("the tree of task {task} has {tasks} tasks, and more than {ANSWER_BYTES_LIMIT} bytes")]
+    TreeTooLarge {
+        /// The task.
+        task: TaskId,
+        /// How many tasks the tree has.
+        tasks: usize,
     },
     /// The described tasks are invalid.
     #[error(transparent)]
@@ -68,6 +98,38 @@ pub enum TaskError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+impl TaskError {
+    pub(crate) fn already_executing(row: &Row) -> Self {
+        TaskError::AlreadyExecuting {
+            task: row.id,
+            state: row.run.state,
+        }
+    }
+}
+
+/// Why a task cannot be deleted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Obstacle {
+    /// It has started or ended.
+    #[error("it is {0}, and only a pending task can be deleted")]
+    State(State),
+    /// These tasks are below it.
+    #[error("it has children")]
+    Children(Blockers),
+    /// These tasks depend on it.
+    #[error("other tasks depend on it")]
+    Dependents(Blockers),
+}
+
+/// Tasks that would have to be deleted first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Blockers {
+    /// The tasks.
+    pub tasks: Vec<TaskId>,
+    /// Whether all of them can be deleted.
+    pub are_pending: bool,
 }
 
 /// A refusal does not undo the transaction of a store; an error of the store does.
@@ -96,41 +158,68 @@ impl From<TaskError> for Failure {
             TaskError::NotFound(task) => {
                 about(Failure::new(codes::TASK_NOT_FOUND), task).with_message(message)
             }
-            TaskError::NotOwned(task) => about(Failure::new(codes::UNAUTHORIZED), task)
-                .with_message(message)
-                .with_detail("reason", "the task belongs to another caller"),
+            TaskError::NotOwned { task, is_anonymous } => {
+                about(Failure::new(codes::UNAUTHORIZED), task)
+                    .with_message(message)
+                    .with_detail("reason", "the task belongs to another caller")
+                    .with_actions([match is_anonymous {
+                        true => "Send the bearer token of the caller who created the task",
+                        false => "Use a task of your own: tasks/list returns them",
+                    }])
+            }
+            TaskError::NotCallable { task, operation } => {
+                about(Failure::new(codes::EXECUTOR_NOT_FOUND), task)
+                    .with_message(message)
+                    .with_detail("executor", &*operation)
+                    .with_actions(["Change schemas.method of the task with tasks/update"])
+                    .with_alternatives([Alternative::from(
+                        "Cancel the task with tasks/cancel, then execute another one",
+                    )])
+            }
             TaskError::Transition {
                 task,
                 transition,
                 reason,
-            } => transition.failure(task, &reason),
+            } => transition
+                .failure(task, &reason)
+                .with_actions([after(transition.current)]),
             TaskError::Unsatisfied { task, unsatisfied } => unsatisfied_failure(task, &unsatisfied),
-            TaskError::AlreadyExecuting(task) => {
+            TaskError::AlreadyExecuting { task, state } => {
                 about(Failure::new(codes::TASK_ALREADY_EXECUTING), task)
                     .with_message(message)
-                    .with_detail("current_status", State::InProgress.word())
+                    .with_detail("current_status", state.word())
+                    .with_actions(["Follow the current run with tasks/events"])
+                    .with_alternatives([Alternative::from(
+                        "Cancel it with tasks/cancel, then execute it again",
+                    )])
             }
             TaskError::InProgress { task, members } => {
                 about(Failure::new(codes::TASK_ALREADY_EXECUTING), task)
                     .with_message(message)
                     .with_detail("current_status", State::InProgress.word())
                     .with_detail("members", members)
+                    .with_actions(["Wait until the task has ended, then update it"])
+                    .with_alternatives([Alternative::from(
+                        "Cancel it with tasks/cancel, then update it",
+                    )])
             }
             TaskError::Archived(task) => about(Failure::new(codes::INVALID_TASK_SCHEMA), task)
                 .with_message(message)
                 .with_detail("origin_type", "archive")
                 .with_actions(["Copy the task with tasks/copy, then change the copy"]),
-            TaskError::CannotDelete {
-                task,
-                reason,
-                first,
-            } => about(Failure::new(codes::CANNOT_DELETE_TASK), task)
-                .with_message(message)
-                .with_detail("reason", reason)
-                .with_detail(
-                    "delete_first",
-                    listed(first.iter().map(|id| json!(id.to_string()))),
-                ),
+            TaskError::CannotDelete { task, obstacle } => cannot_delete(task, &obstacle),
+            TaskError::TreeTooLarge { task, tasks } => {
+                let violation = Violation::value("/task_id", "the tree is too large")
+                    .expected("a task with a smaller tree")
+                    .actual(format!("{tasks} tasks"));
+                about(Failure::new(codes::INVALID_INPUT), task)
+                    .with_message(message)
+                    .with_violation(violation)
+                    .with_actions(["Read the tasks in pages with tasks/list and root_task_id"])
+                    .with_alternatives([Alternative::from(
+                        "Send \"fields\": \"summary\" to leave out inputs and results",
+                    )])
+            }
             TaskError::Plan(error) => error.into(),
             TaskError::Store(error) => error.failure(),
         }
@@ -139,6 +228,45 @@ impl From<TaskError> for Failure {
 
 fn about(failure: Failure, task: TaskId) -> Failure {
     failure.with_detail("task_id", task.to_string())
+}
+
+/// What a caller can do with a task in a state that does not allow what was requested.
+fn after(state: State) -> &'static str {
+    match state {
+        State::Pending => "Run the task with tasks/execute, or cancel it with tasks/cancel",
+        State::InProgress => "Wait until the task has ended, or cancel it with tasks/cancel",
+        State::Failed => "Run the task again with tasks/execute, or set its status to pending",
+        State::Completed | State::Cancelled => {
+            "Run the task again with tasks/execute, or copy it with tasks/copy and change the copy"
+        }
+    }
+}
+
+fn cannot_delete(task: TaskId, obstacle: &Obstacle) -> Failure {
+    const CANCEL: &str = "Cancel the task with tasks/cancel and keep it for the record";
+    const KEEP: &str =
+        "Keep the task: it is deleted with its flow, some time after the last change";
+    let blockers = match obstacle {
+        Obstacle::State(_) => None,
+        Obstacle::Children(blockers) | Obstacle::Dependents(blockers) => Some(blockers),
+    };
+    let (action, alternative) = match obstacle {
+        Obstacle::State(State::InProgress) => (CANCEL, None),
+        Obstacle::State(_) => (KEEP, None),
+        Obstacle::Children(Blockers { are_pending, .. }) if !are_pending => (CANCEL, Some(KEEP)),
+        Obstacle::Dependents(Blockers { are_pending, .. }) if !are_pending => (CANCEL, Some(KEEP)),
+        _ => (
+            "Delete the tasks in delete_first with tasks/delete, then this one",
+            Some(CANCEL),
+        ),
+    };
+    let ids = blockers.into_iter().flat_map(|it| &it.tasks);
+    about(Failure::new(codes::CANNOT_DELETE_TASK), task)
+        .with_message(format!("task {task} cannot be deleted: {obstacle}"))
+        .with_detail("reason", obstacle.to_string())
+        .with_detail("delete_first", listed(ids.map(|id| json!(id.to_string()))))
+        .with_actions([action])
+        .with_alternatives(alternative.map(Alternative::from))
 }
 
 fn unsatisfied_failure(task: TaskId, unsatisfied: &[Unsatisfied]) -> Failure {
@@ -154,8 +282,15 @@ fn unsatisfied_failure(task: TaskId, unsatisfied: &[Unsatisfied]) -> Failure {
         .with_message(message)
         .with_detail("unsatisfied", listed(unsatisfied.iter().map(entry)))
         .with_detail("unsatisfied_count", count)
+        .with_actions(["Execute the tasks in unsatisfied with tasks/execute first"])
+        .with_alternatives([Alternative::from(
+            "Execute the root with tasks/execute, which runs the whole tree in order",
+        )])
 }
 
 fn listed(all: impl Iterator<Item = Value>) -> Value {
     Value::Array(all.take(LISTED_LIMIT).collect())
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,16 +6,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use panpan_runtime::ports::Ids;
 use panpan_runtime::ports::StoreError;
-use panpan_runtime::{BoxFuture, CancellationToken, Identity};
+use panpan_runtime::{BoxFuture, CancellationToken};
 use serde_json::Value;
 
-use crate::authority::Authority;
 use crate::engine::{
-    self, Cancel, Copied, Copy, Created, Creator, Execute, Executed, FoundTask, Lease, Release,
-    Update, Visible,
+    self, Caller, Cancel, Copied, Copy, Created, Execute, Executed, Fields, FoundTask, Lease,
+    Listed, Release, Update,
 };
 use crate::error::{TaskError, refused};
-use crate::plan::Methods;
+use crate::plan::check_schemas;
 use crate::ports::{self, Filter, JournalPage, Key, Page, Row, Rows, StoredOutcome, Tasks};
 use crate::task::{ReadTask, TaskId, read_tasks, read_webhook, refused_webhook, stored_webhook};
 use crate::webhooks::{Webhook, WebhookKey};
@@ -41,29 +40,6 @@ impl fmt::Debug for Flows {
             .debug_struct("Flows")
             .field("tasks", &self.0.tasks)
             .finish_non_exhaustive()
-    }
-}
-
-/// The caller of a command about tasks.
-#[derive(Clone, Debug)]
-pub(crate) struct Caller {
-    pub(crate) creator: Creator,
-    pub(crate) visible: Visible,
-}
-
-impl Caller {
-    /// The caller with this identity.
-    pub(crate) fn of(identity: Option<&Identity>) -> Self {
-        let owner: Option<Arc<str>> = identity.map(|it| it.id.as_str().into());
-        let authority = identity.map(|it| Authority::from(it).to_text().into());
-        let sees_all = identity.is_some_and(|it| it.scopes.contains(TASKS_SCOPE));
-        Self {
-            visible: match sees_all {
-                true => Visible::All,
-                false => Visible::OwnedBy(owner.clone()),
-            },
-            creator: Creator { owner, authority },
-        }
     }
 }
 
@@ -103,7 +79,6 @@ impl Flows {
         &self,
         params: &Value,
         caller: &Caller,
-        methods: Arc<dyn Methods + Send + Sync>,
         release: Release,
     ) -> Refused<Created> {
         let ids = &*self.0.ids;
@@ -114,7 +89,7 @@ impl Flows {
             let joins = || refused_webhook("the tasks join a flow that exists already", expected);
             root.ok_or_else(joins)?.task.definition.webhook = Some(webhook);
         }
-        self.add(read, caller, methods, release).await
+        self.add(read, caller, release).await
     }
 
     /// The webhook that a request describes.
@@ -145,51 +120,37 @@ impl Flows {
         &self,
         read: Vec<ReadTask>,
         caller: &Caller,
-        methods: Arc<dyn Methods + Send + Sync>,
         release: Release,
     ) -> Refused<Created> {
-        let (read, caller) = (Arc::new(read), caller.clone());
+        // Compiling schemas takes long, and other callers may wait for the transaction.
+        let problems = check_schemas(&read);
+        let (checked, caller) = (Arc::new((read, problems)), caller.clone());
         self.write(move |rows| {
-            let (read, caller, methods) = (read.clone(), caller.clone(), methods.clone());
+            let (checked, caller) = (checked.clone(), caller.clone());
             Box::pin(async move {
-                let caller = (&caller.creator, &caller.visible);
-                refused(engine::create(rows, caller, read.to_vec(), &*methods, release).await)
+                let (read, problems) = (checked.0.clone(), checked.1.clone());
+                refused(engine::create(rows, &caller, read, problems, release).await)
             })
         })
         .await
     }
 
     /// Copies a task into a new flow.
-    pub(crate) async fn copy(
-        &self,
-        caller: &Caller,
-        command: Copy,
-        methods: Arc<dyn Methods + Send + Sync>,
-    ) -> Refused<Copied> {
+    pub(crate) async fn copy(&self, caller: &Caller, command: Copy) -> Refused<Copied> {
         let (ids, caller) = (self.0.ids.clone(), caller.clone());
         self.write(move |rows| {
-            let (ids, caller, methods) = (ids.clone(), caller.clone(), methods.clone());
-            Box::pin(async move {
-                let caller = (&caller.creator, &caller.visible);
-                refused(engine::copy(rows, caller, command, &*ids, &*methods).await)
-            })
+            let (ids, caller) = (ids.clone(), caller.clone());
+            Box::pin(async move { refused(engine::copy(rows, &caller, command, &*ids).await) })
         })
         .await
     }
 
     /// Changes a task, and stops its handler if that cancels it.
-    pub(crate) async fn update(
-        &self,
-        caller: &Caller,
-        command: Update,
-        methods: Arc<dyn Methods + Send + Sync>,
-    ) -> Refused<Row> {
-        let (visible, command) = (caller.visible.clone(), Arc::new(command));
+    pub(crate) async fn update(&self, caller: &Caller, command: Update) -> Refused<Row> {
+        let (caller, command) = (caller.clone(), Arc::new(command));
         let updated = self.write(move |rows| {
-            let (visible, command, methods) = (visible.clone(), command.clone(), methods.clone());
-            Box::pin(
-                async move { refused(engine::update(rows, &visible, &command, &*methods).await) },
-            )
+            let (caller, command) = (caller.clone(), command.clone());
+            Box::pin(async move { refused(engine::update(rows, &caller, &command).await) })
         });
         let (row, stopped) = updated.await?;
         self.stop(&stopped);
@@ -213,10 +174,10 @@ impl Flows {
     }
 
     pub(crate) async fn execute(&self, caller: &Caller, command: Execute) -> Refused<Executed> {
-        let visible = caller.visible.clone();
+        let caller = caller.clone();
         self.write(move |rows| {
-            let (visible, command) = (visible.clone(), command.clone());
-            Box::pin(async move { engine::execute(rows, &visible, &command).await })
+            let (caller, command) = (caller.clone(), command.clone());
+            Box::pin(async move { refused(engine::execute(rows, &caller, &command).await) })
         })
         .await
     }
@@ -283,14 +244,15 @@ impl Flows {
         caller: &Caller,
         filter: Filter,
         page: Page,
-    ) -> Refused<(Vec<FoundTask>, u64)> {
+        fields: Fields,
+    ) -> Refused<Listed> {
         let filter = Filter {
             owner: caller.visible.filter().owner,
             ..filter
         };
         self.read(move |rows| {
             let filter = filter.clone();
-            Box::pin(async move { engine::list(rows, &filter, page).await.map(Ok) })
+            Box::pin(async move { engine::list(rows, &filter, page, fields).await.map(Ok) })
         })
         .await
     }
@@ -313,33 +275,46 @@ impl Flows {
         caller: &Caller,
         id: TaskId,
         page: Page,
-    ) -> Refused<(Vec<FoundTask>, u64)> {
+        fields: Fields,
+    ) -> Refused<Listed> {
         let visible = caller.visible.clone();
         self.read(move |rows| {
             let visible = visible.clone();
-            Box::pin(async move { engine::children(rows, &visible, id, page).await })
+            Box::pin(async move { engine::children(rows, &visible, id, page, fields).await })
         })
         .await
     }
 
-    pub(crate) async fn tree(&self, caller: &Caller, id: TaskId) -> Refused<Vec<FoundTask>> {
+    pub(crate) async fn tree(
+        &self,
+        caller: &Caller,
+        id: TaskId,
+        fields: Fields,
+    ) -> Refused<Vec<FoundTask>> {
         let visible = caller.visible.clone();
         self.read(move |rows| {
             let visible = visible.clone();
-            Box::pin(async move { engine::tree(rows, &visible, id).await })
+            Box::pin(async move { refused(engine::tree(rows, &visible, id, fields).await) })
         })
         .await
     }
 
-    /// Announcements of the flow of a task after a number.
+    /// Announcements of the flow with this root after a number.
     pub(crate) async fn announcements(
         &self,
-        flow: Key,
+        (flow, root): (Key, TaskId),
         after: u64,
         limit: usize,
     ) -> Refused<JournalPage> {
         self.read(move |rows| {
-            Box::pin(async move { rows.announcements(flow, after, limit).await.map(Ok) })
+            Box::pin(async move {
+                let entries = rows.announcements(flow, after, limit).await?;
+                let is_gone = entries.is_empty() && rows.load(&[flow]).await?.is_empty();
+                Ok(match is_gone {
+                    true => Err(TaskError::NotFound(root)),
+                    false => Ok(entries),
+                })
+            })
         })
         .await
     }

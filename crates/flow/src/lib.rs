@@ -21,15 +21,15 @@ pub mod testing;
 mod webhooks;
 mod worker;
 
-pub use engine::{FLOWS_KEPT_MS, FLOWS_SWEPT_AT_ONCE, JOURNAL_EVENTS_LIMIT};
-pub use error::{TaskError, Unsatisfied};
+pub use engine::{ANSWER_BYTES_LIMIT, FLOWS_KEPT_MS, FLOWS_SWEPT_AT_ONCE, JOURNAL_EVENTS_LIMIT};
+pub use error::{Blockers, Obstacle, TaskError, Unsatisfied};
 pub use flows::{Flows, TASKS_SCOPE};
 pub use limits::TaskLimits;
 pub use operations::operations;
 pub use plan::{
     About, DEPENDENCIES_LIMIT, KnownTask, KnownTasks, LISTED_IDS_LIMIT, Methods, PROBLEMS_LIMIT,
-    Plan, PlanError, PlanProblem, ProblemKind, TASKS_LIMIT, TOTAL_DEPENDENCIES_LIMIT,
-    ids_to_look_up,
+    Plan, PlanError, PlanProblem, ProblemKind, SCHEMAS_LIMIT, TASKS_LIMIT,
+    TOTAL_DEPENDENCIES_LIMIT, TREE_LEVELS_LIMIT, ids_to_look_up,
 };
 pub use references::{
     Found, InvalidReference, RESOLVED_BYTES_LIMIT, Reference, ReferenceError, may_have_references,

@@ -85,6 +85,13 @@ pub trait Rows: Send {
         redefined: &'a Redefined,
     ) -> BoxFuture<'a, Result<(), StoreError>>;
 
+    /// Replaces the authority of all tasks of a flow.
+    fn authorize(
+        &mut self,
+        flow: Key,
+        authority: Option<Arc<str>>,
+    ) -> BoxFuture<'_, Result<(), StoreError>>;
+
     /// Notes that other tasks are copies of these, or links to them.
     fn mark_referenced<'a>(&'a mut self, keys: &'a [Key]) -> BoxFuture<'a, Result<(), StoreError>>;
 
@@ -199,6 +206,10 @@ pub trait Rows: Send {
         after: u64,
         limit: usize,
     ) -> BoxFuture<'_, Result<JournalPage, StoreError>>;
+
+    /// The number of the last announcement of a flow, with those of this transaction; 0 without one. Other rows have to be
+    /// read before.
+    fn last_announced(&mut self, flow: Key) -> BoxFuture<'_, Result<u64, StoreError>>;
 
     /// Keeps the newest `keep` announcements of a flow, if it has more. The one before them stays as
     /// [`Announcement::Dropped`], so that a reader learns of those that are gone.

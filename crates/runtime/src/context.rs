@@ -245,6 +245,11 @@ impl Context {
         self.0.dispatcher.callable(self.caller())
     }
 
+    /// The operations that a caller with another identity may call, ordered by name.
+    pub fn callable_by(&self, identity: Option<&Identity>) -> Vec<Arc<Operation>> {
+        self.0.dispatcher.callable(identity)
+    }
+
     /// The circuits of all operations that are not closed.
     pub fn open_circuits(&self) -> Vec<OpenCircuit> {
         self.0.dispatcher.open_circuits(|_| true)

@@ -37,7 +37,6 @@ impl Colour {
     /// The choice of the user; `auto` looks at the terminal and at the environment.
     pub(super) fn choose(choice: ColorChoice, is_terminal: bool) -> Self {
         let is_set = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());
-        let is_dumb = || env::var_os("TERM").is_some_and(|term| term == "dumb");
         let is_supported = || is_terminal && !is_set("NO_COLOR") && !is_dumb();
         match choice {
             ColorChoice::Always => Self::On,
@@ -54,6 +53,11 @@ impl Colour {
             Self::Off => text,
         }
     }
+}
+
+/// Whether the terminal understands no escape sequences.
+pub(super) fn is_dumb() -> bool {
+    env::var_os("TERM").is_some_and(|term| term == "dumb")
 }
 
 /// The text on one line, without control characters or invisible characters.

@@ -213,7 +213,9 @@ fn minus_32008_is_returned_while_a_task_runs() {
     let id = flow.execute(json!([task(&new_id(), "demo/wait", json!({"ms": 20_000}))]));
     flow.wait_for(&id, "in_progress");
     let error = flow.error("tasks.execute", json!({"task_id": id}));
-    check(&error, -32008, "Task already executing", &["task_id"]);
+    let members = ["task_id", "current_status"];
+    check(&error, -32008, "Task already executing", &members);
+    assert_eq!(error["data"]["current_status"], "in_progress");
     flow.result("tasks.cancel", json!({"task_id": id}));
 }
 

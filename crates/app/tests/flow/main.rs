@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod codes;
+mod isolation;
 mod methods;
 mod streams;
 mod webhooks;
@@ -35,8 +36,15 @@ impl Flow {
 
     /// The response to one JSON-RPC request.
     fn rpc(&self, method: &str, params: Value) -> Value {
+        self.rpc_with("", method, params)
+    }
+
+    /// The response to a request with further headers.
+    fn rpc_with(&self, headers: &str, method: &str, params: Value) -> Value {
         let body = json!({"jsonrpc": "2.0", "method": method, "params": params, "id": "req-1"});
-        let response = self.post("/tasks", &body.to_string());
+        let headers = format!("{}{headers}", http::JSON);
+        let address = &self.server.address;
+        let response = http::request(address, "POST", "/tasks", &headers, body.to_string());
         assert_eq!(response.status, 200);
         let response = response.json();
         assert_eq!(response["jsonrpc"], "2.0");

@@ -145,3 +145,23 @@ fn a_notification_is_not_answered_and_a_batch_is() {
     assert_eq!(responses.as_array().unwrap().len(), 2);
     assert_eq!(flow.result("tasks.list", json!({}))["total"], 4);
 }
+
+#[test]
+fn a_task_with_an_optional_dependency_on_a_failed_task_runs() {
+    let flow = Flow::start();
+    let (root, bad, last) = (new_id(), new_id(), new_id());
+    let divide = json!({"dividend": 1, "divisor": 0});
+    let optional = json!([{"id": bad, "required": false}]);
+    flow.execute(json!([
+        task(&root, "demo/echo", json!({})),
+        below(task(&bad, "demo/divide", divide), &root),
+        after(
+            below(task(&last, "demo/echo", json!({"a": 1})), &root),
+            optional
+        ),
+    ]));
+    let last = flow.wait_for(&last, "completed");
+    check_fields(&last);
+    assert_eq!(last["result"], json!({"a": 1}));
+    assert_eq!(flow.task(&bad)["status"], "failed");
+}

@@ -74,6 +74,10 @@ fn a_stream_continues_after_the_last_event_that_was_received() {
     let first = whole[0].0.unwrap();
     let rest = events(&get(&format!("last-event-id: {first}\r\n")).text());
     assert_eq!(rest, whole[1..]);
+    // A client that reconnects after the last event, as browsers do.
+    let last = whole[2].0.unwrap();
+    let after_last = events(&get(&format!("last-event-id: {last}\r\n")).text());
+    assert!(after_last.is_empty(), "{after_last:?}");
     assert_eq!(get("last-event-id: yesterday\r\n").status, 422);
     let unknown = format!("/tasks/{}/events", new_id());
     let unknown = http::request(&flow.server.address, "GET", &unknown, "", "");
@@ -82,4 +86,33 @@ fn a_stream_continues_after_the_last_event_that_was_received() {
         "{}",
         unknown.text()
     );
+}
+
+#[test]
+fn a_repeated_execution_is_streamed_without_the_earlier_ones() {
+    let flow = Flow::start();
+    let (root, child) = (new_id(), new_id());
+    let tasks = json!([
+        task(&root, "demo/echo", json!({})),
+        below(task(&child, "demo/echo", json!({})), &root),
+    ]);
+    flow.result("tasks.create", json!({"tasks": tasks}));
+    let mut last = 0;
+    // One task alone, then what is left of the flow, then all of it again.
+    for (id, ended) in [(&child, 1), (&root, 1), (&root, 2)] {
+        let params = json!({"task_id": id, "use_streaming": true});
+        let request =
+            json!({"jsonrpc": "2.0", "id": 7, "method": "tasks.execute", "params": params});
+        let all = events(&flow.post("/tasks", &request.to_string()).text());
+        let events = &all[1..];
+        assert!(events.iter().all(|(id, ..)| id.unwrap() > last), "{all:?}");
+        let is_final = events.iter().map(|(_, _, data)| data["final"] == true);
+        assert_eq!(is_final.filter(|it| *it).count(), 1, "{all:?}");
+        assert_eq!(events.last().unwrap().2["final"], true);
+        let completed = events
+            .iter()
+            .filter(|(_, name, _)| name == "task_completed");
+        assert_eq!(completed.count(), ended, "{all:?}");
+        last = events.last().unwrap().0.unwrap();
+    }
 }

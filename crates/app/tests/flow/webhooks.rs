@@ -137,8 +137,9 @@ fn a_message_is_sent_although_the_process_was_killed() {
 fn a_private_address_is_refused_and_reads_nothing() {
     let (url, _requests) = server_in_thread(responses(&["200 OK"]));
     let flow = start(Folder::new(), &["--store", "memory:"]);
-    let root = execute(&flow, &url);
+    let root = execute(&flow, &format!("{url}/services/k3y"));
     let message = wait_for_message(&flow, &root, "failed");
+    assert!(!message.to_string().contains("services"), "{message}");
     assert_eq!(message["failure"]["code"], "ERR_BLOCKED_HOST");
     assert!(!message.to_string().contains("secret of the receiver"));
     assert_eq!(flow.task(&root)["status"], "completed");

@@ -34,7 +34,7 @@ fn a_server_runs_tasks_after_the_command_has_ended() {
     let started = place.json(&["run", &file]);
     assert_eq!(
         started,
-        json!({"root_task_id": id(1), "status": "started", "reset": 0})
+        json!({"root_task_id": id(1), "status": "started", "reset": 0, "events_after": 0})
     );
     until("the end of the last task", || {
         place.json(&["get", &id(2)])["status"] == "completed"

@@ -1,6 +1,6 @@
 //! What is wrong, where, and what to do: in files, in trees, in ids, in arguments, in stores and servers.
 
-use panpan_testkit::{refusing_url, stderr, stdout};
+use panpan_testkit::{Then, refusing_url, server_in_thread, stderr, stdout};
 use serde_json::json;
 
 use crate::{Place, below, good_flow, id, task};
@@ -31,6 +31,45 @@ fn a_file_that_cannot_be_read_is_named_with_the_reason() {
         assert!(messages.contains("\nhint: "), "{messages}");
         assert!(output.stdout.is_empty());
     }
+}
+
+#[test]
+fn a_file_has_at_most_16_mib() {
+    let place = Place::local();
+    let limit = 16 * 1024 * 1024;
+    let text = |bytes: usize| {
+        let start = "[{\"name\": 7}]";
+        format!("{start}{}", " ".repeat(bytes - start.len()))
+    };
+    for (bytes, is_read) in [(limit, true), (limit + 1, false)] {
+        place.folder.file("flow.json", text(bytes));
+        let output = place.task(&["run", "flow.json"]);
+        let messages = stderr(&output);
+        // What is read is refused for another reason.
+        let exit_code = if is_read { 1 } else { 2 };
+        assert_eq!(output.status.code(), Some(exit_code), "{messages}");
+        assert_eq!(messages.contains("16777216"), !is_read, "{messages}");
+    }
+}
+
+#[test]
+fn tasks_that_may_have_been_created_can_be_found() {
+    let place = Place::local();
+    let (url, requests) = server_in_thread(vec![(String::new(), Then::Closes)]);
+    let tasks = json!([{"name": "root"}, {"name": "child", "parent_id": id(1)}]);
+    let file = place.folder.file("flow.json", tasks.to_string());
+    let output = place.folder.run(&["task", "run", &file, "--server", &url]);
+    let messages = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{messages}");
+    let hint = messages.split_once("\nhint: `panpan task tree ");
+    let (root, rest) = hint.unwrap().1.split_once(' ').unwrap();
+    let expected = format!("--server {url}` shows the tasks if they were created\n");
+    assert_eq!(rest, expected);
+    let requests = requests.join().unwrap();
+    assert!(
+        requests[0].contains(&format!("\"id\":\"{root}\"")),
+        "{requests:?}"
+    );
 }
 
 #[test]

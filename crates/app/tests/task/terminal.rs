@@ -114,3 +114,13 @@ fn the_tree_counts_all_attempts() {
     let last = last_drawing(&written);
     assert_eq!(last[1], "completed    flaky  3 attempts", "{written:?}");
 }
+
+#[test]
+fn a_dumb_terminal_gets_lines() {
+    let place = Place::local();
+    let mut command = watch(&place, &failing_flow());
+    let (written, output) = on_terminal(command.env("TERM", "dumb"), 24, 100);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(!written.contains('\u{1b}'), "{written:?}");
+    assert!(written.contains("in progress report"), "{written:?}");
+}

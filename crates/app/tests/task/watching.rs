@@ -93,6 +93,41 @@ fn a_flow_that_rests_can_be_watched_again() {
 }
 
 #[test]
+fn a_retry_is_watched_although_nothing_was_done_yet() {
+    let place = Place::server();
+    let tasks = json!([
+        task(1, "root", "demo/wait", json!({"ms": 300})),
+        below(task(2, "child", "demo/echo", json!({})), &[]),
+    ]);
+    let create = json!({"tasks": tasks}).to_string();
+    let file = place.folder.file("create.json", create);
+    let server = format!("http://{}", place.server.as_ref().unwrap().address);
+    let created = place.folder.run(&[
+        "call",
+        "tasks/create",
+        &format!("@{file}"),
+        "--server",
+        &server,
+    ]);
+    assert!(created.status.success(), "{}", stderr(&created));
+    assert!(
+        place
+            .task(&["retry", &id(2), "--watch"])
+            .status
+            .code()
+            .is_some()
+    );
+    let output = place.task(&["retry", &id(1), "--watch"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let lines = stdout(&output);
+    assert!(lines.contains(" completed root"), "{lines}");
+    assert!(
+        !lines.contains(" completed child"),
+        "only this execution: {lines}"
+    );
+}
+
+#[test]
 fn names_cannot_control_the_terminal() {
     let place = Place::local();
     let evil = "\u{1b}[2J\u{9b}1m\u{202e}evil";

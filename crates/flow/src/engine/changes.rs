@@ -8,7 +8,7 @@ use panpan_runtime::ports::StoreError;
 use super::turns::give_turns;
 use crate::ports::{Announced, Key, Row, Rows};
 use crate::state::{State, Transition};
-use crate::step::{Action, Queued, TaskEvent, is_satisfied, step};
+use crate::step::{Action, Announcement, Queued, TaskEvent, is_satisfied, step};
 use crate::task::TaskId;
 
 /// Changed tasks that are not written yet.
@@ -70,12 +70,8 @@ impl<'a> Changes<'a> {
         for action in actions {
             match action {
                 Action::Announce(what) => self.announced.push(Announced {
-                    flow: row.flow,
-                    task: Some(row.id),
-                    at: now,
                     what,
-                    state: row.run.state,
-                    progress: row.run.progress,
+                    ..announced(&row)
                 }),
                 Action::UpdateDependents { before, .. } => {
                     self.before.entry(row.key).or_insert(before);
@@ -85,6 +81,16 @@ impl<'a> Changes<'a> {
         }
         self.changed.insert(row.key, row.clone());
         Ok(row)
+    }
+
+    /// Adds an entry to the journal that says how a task is: the flow does not rest any more.
+    pub(super) fn announce(&mut self, row: &Row) {
+        self.announced.push(announced(row));
+    }
+
+    /// How many entries are added to journals.
+    pub(super) fn announced(&self) -> usize {
+        self.announced.len()
     }
 
     /// Writes everything.
@@ -134,5 +140,17 @@ impl<'a> Changes<'a> {
 
     fn state(&self, key: Key) -> Option<State> {
         self.changed.get(&key).map(|row| row.run.state)
+    }
+}
+
+/// An entry of the journal that says how a task is since its last change.
+pub(super) fn announced(row: &Row) -> Announced {
+    Announced {
+        flow: row.flow,
+        task: Some(row.id),
+        at: row.run.updated_at,
+        what: Announcement::StatusUpdate,
+        state: row.run.state,
+        progress: row.run.progress,
     }
 }

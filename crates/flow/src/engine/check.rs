@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use panpan_runtime::ports::StoreError;
 
-use super::view::Visible;
+use super::caller::{Caller, FlowAuthority};
 use crate::error::TaskError;
-use crate::plan::{KnownTask, Methods, Plan, ids_to_look_up};
+use crate::plan::{KnownTask, Plan, Problems, TREE_LEVELS_LIMIT, ids_to_look_up};
 use crate::ports::{Key, Row, Rows};
 use crate::task::{ReadTask, TaskId};
 
@@ -15,29 +15,46 @@ use crate::task::{ReadTask, TaskId};
 pub(super) struct Checked {
     pub(super) plan: Plan,
     pub(super) known: BTreeMap<TaskId, Row>,
+    /// The authority with which the tasks run.
+    pub(super) authority: FlowAuthority,
 }
 
-/// Validates tasks, or returns all problems.
+/// Validates tasks, or returns all problems with those that are known already. They are tasks of the flow with this root,
+/// or join that of their parents, or are a new one.
 pub(super) async fn check(
     rows: &mut dyn Rows,
-    visible: &Visible,
+    caller: &Caller,
+    root: Option<&Row>,
     tasks: Vec<ReadTask>,
-    methods: &(dyn Methods + Send + Sync),
+    problems: Problems,
 ) -> Result<Checked, TaskError> {
+    let visible = &caller.visible;
     let known = known(rows, &tasks).await?;
+    let parents: BTreeSet<TaskId> = tasks.iter().filter_map(|it| it.task.parent).collect();
+    let parents = parents.iter().filter_map(|id| known.get(id));
+    let parents = parents.filter(|(row, _)| visible.includes(row));
+    let parents: Vec<&(Row, TaskId)> = parents.collect();
+    let joined = parents.first().and_then(|(_, root)| known.get(root));
+    let joined = joined.map(|(row, _)| row);
+    let authority = caller.authority_in(rows, root.or(joined)).await?;
+    let methods = caller.authorities.methods(authority.text.as_deref());
+    let parents = parents.into_iter().map(|(row, _)| row.clone());
+    let levels = levels(rows, parents.collect()).await?;
     let find = |id: TaskId| {
         let (row, root) = known.get(&id)?;
         Some(KnownTask {
             root: *root,
+            level: levels.get(&row.key).copied().unwrap_or_default(),
             state: row.run.state,
             is_visible: visible.includes(row),
         })
     };
-    let plan = Plan::new(tasks, &find, methods)?;
+    let plan = Plan::with_problems(tasks, &find, &*methods, problems)?;
     let known = known.into_values().map(|(row, _)| (row.id, row));
     Ok(Checked {
         plan,
         known: known.collect(),
+        authority,
     })
 }
 
@@ -63,4 +80,27 @@ async fn known(
         known.entry(id).or_insert((root, id));
     }
     Ok(known)
+}
+
+/// The levels of stored tasks in their trees.
+async fn levels(rows: &mut dyn Rows, tasks: Vec<Row>) -> Result<BTreeMap<Key, usize>, StoreError> {
+    let keys: Vec<Key> = tasks.iter().map(|row| row.key).collect();
+    let mut parents: BTreeMap<Key, Option<Key>> = BTreeMap::new();
+    let mut next = tasks;
+    while !next.is_empty() {
+        parents.extend(next.iter().map(|row| (row.key, row.parent)));
+        let above: BTreeSet<Key> = next.iter().filter_map(|row| row.parent).collect();
+        let above = above.into_iter().filter(|key| !parents.contains_key(key));
+        let above: Vec<Key> = above.collect();
+        next = match above.is_empty() {
+            true => Vec::new(),
+            false => rows.load(&above).await?,
+        };
+    }
+    let level = |key: &Key| {
+        let above = |key: &Key| parents.get(key).copied().flatten();
+        let path = std::iter::successors(Some(*key), above);
+        path.take(TREE_LEVELS_LIMIT + 1).count()
+    };
+    Ok(keys.iter().map(|key| (*key, level(key))).collect())
 }

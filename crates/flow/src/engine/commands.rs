@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use panpan_runtime::ports::StoreError;
 
+use super::caller::{CallableMethods, Caller};
 use super::changes::Changes;
-use super::view::{Visible, find_visible, whole_flow};
+use super::notice::NOTIFY;
+use super::view::{Visible, find_visible, root_of, whole_flow};
 use super::work::rest;
-use crate::error::{TaskError, Unsatisfied};
+use crate::error::{Blockers, Obstacle, TaskError, Unsatisfied};
 use crate::ports::{Ending, Filter, Key, Page, Row, Rows, StoredOutcome};
 use crate::state::{State, Transition};
 use crate::step::{Queued, TaskEvent, is_satisfied};
@@ -34,37 +36,39 @@ pub(crate) struct Executed {
     pub(crate) root: TaskId,
     /// How many tasks begin a new generation.
     pub(crate) reset: usize,
+    /// The number of the last event of the flow before.
+    pub(crate) events_after: u64,
 }
 
-/// Executes a task.
+/// Executes a task. If the caller owns it, it runs with the authority that the caller has now.
 pub(crate) async fn execute(
     rows: &mut dyn Rows,
-    visible: &Visible,
+    caller: &Caller,
     command: &Execute,
-) -> Result<Result<Executed, TaskError>, StoreError> {
-    let row = match find_visible(rows, visible, command.id).await? {
-        Ok(row) => row,
-        Err(refused) => return Ok(Err(refused)),
-    };
-    let root = match row.key == row.flow {
-        true => row.clone(),
-        false => rows
-            .load(&[row.flow])
-            .await?
-            .pop()
-            .ok_or(StoreError::Damaged)?,
-    };
-    if command.webhook.is_some() && !visible.includes(&root) {
-        return Ok(Err(TaskError::NotOwned(root.id)));
+) -> Result<Executed, TaskError> {
+    let row = find_visible(rows, &caller.visible, command.id).await??;
+    let root = root_of(rows, &row).await?;
+    if command.webhook.is_some() && !caller.visible.includes(&root) {
+        return Err(caller.visible.refuse(root.id));
     }
-    let executed = match row.key == row.flow {
-        true => execute_flow(rows, row, command.cascade).await?,
-        false => execute_task(rows, row, root.id, command.cascade).await?,
+    let authority = caller.authority_in(rows, Some(&root)).await?;
+    let run = match row.key == row.flow {
+        true => run_of_flow(rows, row.key, command.cascade).await?,
+        false => run_of_task(rows, row, command.cascade).await?,
     };
-    if let (Ok(_), Some(webhook)) = (&executed, &command.webhook) {
+    let methods = caller.authorities.methods(authority.text.as_deref());
+    run.check_methods(&methods)?;
+    authority.store(rows).await?;
+    let (reset, announced) = run.start(rows).await?;
+    if let Some(webhook) = &command.webhook {
         set_webhook(rows, root.key, webhook).await?;
     }
-    Ok(executed)
+    let last = rows.last_announced(root.key).await?;
+    Ok(Executed {
+        root: root.id,
+        reset,
+        events_after: last.saturating_sub(announced as u64),
+    })
 }
 
 async fn set_webhook(rows: &mut dyn Rows, root: Key, webhook: &Webhook) -> Result<(), StoreError> {
@@ -76,16 +80,27 @@ async fn set_webhook(rows: &mut dyn Rows, root: Key, webhook: &Webhook) -> Resul
     rows.redefine(root, &definition.redefined()).await
 }
 
-/// Runs what a flow has left to do: everything pending, and again what failed or was cancelled. A flow whose tasks
-/// have all succeeded runs again as a whole.
-async fn execute_flow(
+/// The tasks that an execution runs.
+#[derive(Debug)]
+struct Execution {
+    /// Tasks that are told to run.
+    released: Vec<Row>,
+    /// Tasks that run again because they depend on others that do.
+    dependents: Vec<Row>,
+    /// The tasks among both that begin a new generation.
+    again: BTreeSet<Key>,
+}
+
+/// What a flow has left to do: everything pending, and again what failed or was cancelled. A flow whose tasks have all
+/// succeeded runs again as a whole.
+async fn run_of_flow(
     rows: &mut dyn Rows,
-    root: Row,
+    flow: Key,
     cascade: bool,
-) -> Result<Result<Executed, TaskError>, StoreError> {
-    let all = whole_flow(rows, root.key).await?;
+) -> Result<Execution, TaskError> {
+    let all = whole_flow(rows, flow).await?;
     if let Some(running) = all.iter().find(|row| row.run.state == State::InProgress) {
-        return Ok(Err(TaskError::AlreadyExecuting(running.id)));
+        return Err(TaskError::already_executing(running));
     }
     let is_done = all.iter().all(|row| row.run.state == State::Completed);
     let is_again =
@@ -95,66 +110,78 @@ async fn execute_flow(
         true => with_ended_dependents(rows, again).await?,
         false => again,
     };
-    let mut changes = Changes::new(rows);
-    for row in all {
-        let row = match again.contains(&row.key) {
-            true => reset(&mut changes, row),
-            false => row,
-        };
-        if row.run.state == State::Pending {
-            release(&mut changes, row);
-        }
-    }
-    changes.write().await?;
-    Ok(Ok(Executed {
-        root: root.id,
-        reset: again.len(),
-    }))
+    let runs = |row: &Row| row.run.state == State::Pending || again.contains(&row.key);
+    Ok(Execution {
+        released: all.into_iter().filter(runs).collect(),
+        dependents: Vec::new(),
+        again,
+    })
 }
 
-async fn execute_task(
-    rows: &mut dyn Rows,
-    row: Row,
-    root: TaskId,
-    cascade: bool,
-) -> Result<Result<Executed, TaskError>, StoreError> {
+async fn run_of_task(rows: &mut dyn Rows, row: Row, cascade: bool) -> Result<Execution, TaskError> {
     if row.run.state == State::InProgress || row.run.queued != Queued::No {
-        return Ok(Err(TaskError::AlreadyExecuting(row.id)));
+        return Err(TaskError::already_executing(&row));
     }
     if row.run.waiting > 0 {
         let unsatisfied = unsatisfied(rows, row.key).await?;
         let task = row.id;
-        return Ok(Err(TaskError::Unsatisfied { task, unsatisfied }));
+        return Err(TaskError::Unsatisfied { task, unsatisfied });
     }
-    let again: BTreeSet<Key> = row
-        .run
-        .state
-        .is_terminal()
-        .then_some(row.key)
-        .into_iter()
-        .collect();
+    let is_again = row.run.state.is_terminal();
+    let again: BTreeSet<Key> = is_again.then_some(row.key).into_iter().collect();
     let again = match cascade {
         true => with_ended_dependents(rows, again).await?,
         false => again,
     };
-    let others: Vec<Key> = again
-        .iter()
-        .filter(|key| **key != row.key)
-        .copied()
-        .collect();
-    let others = rows.load(&others).await?;
-    let mut changes = Changes::new(rows);
-    let row = match again.contains(&row.key) {
-        true => reset(&mut changes, row),
-        false => row,
-    };
-    release(&mut changes, row);
-    for other in others {
-        reset(&mut changes, other);
+    let dependents = again.iter().filter(|key| **key != row.key).copied();
+    let dependents: Vec<Key> = dependents.collect();
+    Ok(Execution {
+        released: vec![row],
+        dependents: rows.load(&dependents).await?,
+        again,
+    })
+}
+
+impl Execution {
+    /// Checks that the tasks can call their operations. Messages to webhooks call one that nobody else can.
+    fn check_methods(&self, methods: &CallableMethods) -> Result<(), TaskError> {
+        let mut checked: BTreeSet<&str> = BTreeSet::from([NOTIFY]);
+        for row in self.released.iter().chain(&self.dependents) {
+            let operation = row.operation.as_deref();
+            if let Some(operation) = operation.filter(|it| checked.insert(it))
+                && !methods.exists(operation)
+            {
+                return Err(TaskError::NotCallable {
+                    task: row.id,
+                    operation: operation.into(),
+                });
+            }
+        }
+        Ok(())
     }
-    changes.write().await?;
-    let reset = again.len();
-    Ok(Ok(Executed { root, reset }))
+
+    /// Tells the tasks to run. Returns how many begin a new generation, and how many events say what happened.
+    async fn start(self, rows: &mut dyn Rows) -> Result<(usize, usize), StoreError> {
+        let mut changes = Changes::new(rows);
+        let first = self.released.first().cloned();
+        for row in self.released {
+            let row = match self.again.contains(&row.key) {
+                true => reset(&mut changes, row),
+                false => row,
+            };
+            release(&mut changes, row);
+        }
+        for row in self.dependents {
+            reset(&mut changes, row);
+        }
+        if let Some(first) = first.filter(|_| self.again.is_empty()) {
+            let first = changes.current(first);
+            changes.announce(&first);
+        }
+        let announced = changes.announced();
+        changes.write().await?;
+        Ok((self.again.len(), announced))
+    }
 }
 
 fn reset(changes: &mut Changes<'_>, row: Row) -> Row {
@@ -270,20 +297,12 @@ pub(crate) async fn delete(
         Ok(row) => row,
         Err(refused) => return Ok(Err(refused)),
     };
-    let refuse = |reason: String, first: Vec<TaskId>| {
+    let refuse = |obstacle: Obstacle| {
         let task = row.id;
-        Ok(Err(TaskError::CannotDelete {
-            task,
-            reason,
-            first,
-        }))
+        Ok(Err(TaskError::CannotDelete { task, obstacle }))
     };
     if row.run.state != State::Pending {
-        let reason = format!(
-            "it is {}, and only a pending task can be deleted",
-            row.run.state
-        );
-        return refuse(reason, Vec::new());
+        return refuse(Obstacle::State(row.run.state));
     }
     let children = Filter {
         parent: Some(row.key),
@@ -295,18 +314,24 @@ pub(crate) async fn delete(
     };
     let children = rows.list(&children, page).await?;
     if !children.is_empty() {
-        let ids = children.iter().map(|it| it.id).collect();
-        return refuse("it has children".to_owned(), ids);
+        return refuse(Obstacle::Children(blockers(&children)));
     }
     let dependents = rows.dependents(&[row.key]).await?;
     if !dependents.is_empty() {
         let keys: Vec<Key> = dependents.iter().map(|edge| edge.task).collect();
-        let ids = rows.load(&keys).await?.iter().map(|it| it.id).collect();
-        return refuse("other tasks depend on it".to_owned(), ids);
+        let dependents = rows.load(&keys).await?;
+        return refuse(Obstacle::Dependents(blockers(&dependents)));
     }
     rows.delete(&[row.key]).await?;
     if row.run.queued != Queued::No {
         rest(rows, &[row.flow]).await?;
     }
     Ok(Ok(()))
+}
+
+fn blockers(rows: &[Row]) -> Blockers {
+    Blockers {
+        tasks: rows.iter().map(|row| row.id).collect(),
+        are_pending: rows.iter().all(|row| row.run.state == State::Pending),
+    }
 }

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use panpan_failure::Violation;
 use panpan_runtime::ports::{Ids, StoreError};
 
-use super::create::{Created, Creator, Release, create};
-use super::view::{FoundTask, Visible, find, tree};
+use super::caller::Caller;
+use super::create::{Created, Release, create};
+use super::view::{FoundTask, find, tree_definitions};
 use crate::error::TaskError;
-use crate::plan::{Methods, PlanProblem, ProblemKind, Problems};
+use crate::plan::{PlanError, PlanProblem, ProblemKind, Problems};
 use crate::ports::Rows;
 use crate::references::{redirect, references};
 use crate::task::{Definition, Dependency, NewTask, Provenance, ReadTask, RequestPlace, TaskId};
@@ -34,14 +35,13 @@ pub(crate) struct Copied {
 /// Copies a task. The originals only learn that they have copies.
 pub(crate) async fn copy(
     rows: &mut dyn Rows,
-    caller: (&Creator, &Visible),
+    caller: &Caller,
     command: Copy,
     ids: &dyn Ids,
-    methods: &(dyn Methods + Send + Sync),
 ) -> Result<Copied, TaskError> {
-    let (_, visible) = caller;
+    let visible = &caller.visible;
     let originals = match command.with_children {
-        true => tree(rows, visible, command.id).await??,
+        true => tree_definitions(rows, visible, command.id).await?,
         false => vec![find(rows, visible, command.id).await??],
     };
     let new_id = |found: &FoundTask| (found.row.id, TaskId::from_random(ids.new_id()));
@@ -59,7 +59,13 @@ pub(crate) async fn copy(
         tasks.push(copies.task(original, definition, &mut dropped));
     }
     problems.or_err(|| ())?;
-    let Created { root, .. } = create(rows, caller, tasks, methods, Release::Later).await?;
+    // The schemas were checked with the originals.
+    let known = Problems::default();
+    let created = create(rows, caller, tasks, known, Release::Later).await;
+    let Created { root, .. } = created.map_err(|error| match error {
+        TaskError::Plan(error) => TaskError::Plan(copies.about_originals(error)),
+        other => other,
+    })?;
     Ok(Copied { root, dropped })
 }
 
@@ -72,6 +78,21 @@ struct Copies {
 impl Copies {
     fn new_id(&self, original: TaskId) -> Option<TaskId> {
         self.ids.get(&original).copied()
+    }
+
+    /// The problems of copies, which do not exist, as problems of their originals.
+    fn about_originals(&self, error: PlanError) -> PlanError {
+        let originals = self.ids.iter().map(|(original, copy)| (*copy, *original));
+        let originals: BTreeMap<TaskId, TaskId> = originals.collect();
+        error.map(|mut problem| {
+            let original = problem.task.and_then(|copy| originals.get(&copy).copied());
+            let named = original.map_or_else(String::new, |id| format!(" of task {id}"));
+            let violation = &mut problem.violation;
+            violation.reason = format!("{}{named}: {}", violation.pointer, violation.reason);
+            violation.pointer = "/task_id".to_owned();
+            problem.task = original;
+            problem
+        })
     }
 
     /// An input cannot refer to the result of a task that is not part of the copy.

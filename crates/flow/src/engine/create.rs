@@ -1,15 +1,16 @@
 //! Adds the tasks of a plan.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use jiff::Timestamp;
+use panpan_runtime::ports::StoreError;
 
+use super::caller::{Caller, FlowAuthority};
+use super::changes::announced;
 use super::check::{Checked, check};
 use super::turns::give_turns;
-use super::view::Visible;
 use crate::error::TaskError;
-use crate::plan::Methods;
+use crate::plan::Problems;
 use crate::ports::{Edge, Key, NewRow, Row, Rows};
 use crate::step::{Queued, Run, TaskEvent, is_satisfied, step};
 use crate::task::{Dependency, NewTask, ReadTask, TaskId};
@@ -23,15 +24,6 @@ pub(crate) enum Release {
     Later,
 }
 
-/// The caller that creates tasks.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Creator {
-    /// The name of the caller.
-    pub(crate) owner: Option<Arc<str>>,
-    /// The authority with which the tasks run, as JSON.
-    pub(crate) authority: Option<Arc<str>>,
-}
-
 /// Added tasks.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Created {
@@ -39,18 +31,25 @@ pub(crate) struct Created {
     pub(crate) root: TaskId,
     /// The tasks, in the order of the plan.
     pub(crate) ids: Vec<TaskId>,
+    /// The number of the last event of the flow before.
+    pub(crate) events_after: u64,
 }
 
-/// Validates tasks and adds them, all or none.
+/// Validates tasks and adds them, all or none. The problems are those that are known already.
 pub(crate) async fn create(
     rows: &mut dyn Rows,
-    caller: (&Creator, &Visible),
+    caller: &Caller,
     tasks: Vec<ReadTask>,
-    methods: &(dyn Methods + Send + Sync),
+    problems: Problems,
     release: Release,
 ) -> Result<Created, TaskError> {
-    let (creator, visible) = caller;
-    let Checked { plan, known } = check(rows, visible, tasks, methods).await?;
+    let checked = check(rows, caller, None, tasks, problems).await?;
+    let Checked {
+        plan,
+        known,
+        authority,
+    } = checked;
+    authority.store(rows).await?;
     let tasks = plan.tasks();
     let keys = rows.reserve(tasks.len()).await?;
     let ids: Vec<TaskId> = tasks.iter().map(|task| task.id).collect();
@@ -61,7 +60,7 @@ pub(crate) async fn create(
         keys: ids.iter().copied().zip(keys.iter().copied()).collect(),
         known: &known,
         originals: originals.collect(),
-        creator,
+        authority: &authority,
         release,
         now: rows.now(),
     };
@@ -75,10 +74,25 @@ pub(crate) async fn create(
     let originals = new.originals.iter().filter_map(|id| known.get(id));
     let originals: Vec<Key> = originals.map(|row| row.key).collect();
     rows.mark_referenced(&originals).await?;
+    let events_after = match plan.is_new_flow() {
+        true => 0,
+        false => announce_ready(rows, flow, &new_rows).await?,
+    };
     Ok(Created {
         root: plan.root(),
         ids,
+        events_after,
     })
+}
+
+/// If one of the tasks that joined a flow is ready, the journal says so: the flow does not rest any more. Returns the
+/// number of the last entry before.
+async fn announce_ready(rows: &mut dyn Rows, flow: Key, new: &[NewRow]) -> Result<u64, StoreError> {
+    let ready = new.iter().find(|it| it.row.run.queued == Queued::Ready);
+    let entry: Vec<_> = ready.map(|it| announced(&it.row)).into_iter().collect();
+    rows.announce(&entry).await?;
+    let last = rows.last_announced(flow).await?;
+    Ok(last.saturating_sub(entry.len() as u64))
 }
 
 /// What the rows of new tasks are made of.
@@ -89,7 +103,7 @@ struct New<'a> {
     known: &'a BTreeMap<TaskId, Row>,
     /// The originals of copies, links and archives among them.
     originals: BTreeSet<TaskId>,
-    creator: &'a Creator,
+    authority: &'a FlowAuthority,
     release: Release,
     now: Timestamp,
 }
@@ -126,7 +140,7 @@ impl New<'_> {
                 id: task.id,
                 flow,
                 parent: task.parent.and_then(|it| self.key(it)),
-                owner: self.creator.owner.clone(),
+                owner: self.authority.owner.clone(),
                 priority: task.definition.priority,
                 turn: 0,
                 created_at: self.now,
@@ -135,7 +149,7 @@ impl New<'_> {
                 run: self.run(task),
             },
             definition: task.definition.to_text().into(),
-            authority: self.creator.authority.clone(),
+            authority: self.authority.text.clone(),
             user_id: task.definition.user_id().map(str::to_owned),
             dependencies: task.dependencies.iter().map(edge).collect(),
         }

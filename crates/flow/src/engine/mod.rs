@@ -1,10 +1,11 @@
 //! The rules of flows, as transactions over the rows of a store.
 //!
-//! `changes` applies events to tasks and carries them to dependents, `check` validates tasks against stored ones, and
+//! `caller` knows with which authority tasks run. `changes` applies events to tasks and carries them to dependents, `check` validates tasks against stored ones, and
 //! `cycle` finds cycles among them. The other modules are the transactions: `create`, `copy`, `update`, `claim` and `work`
 //! (what a worker does), `commands` (what a caller does), `view` (what a caller reads), `sweep`;
 //! `turns` orders ready tasks; `notice` adds messages to webhooks.
 
+mod caller;
 mod changes;
 mod check;
 mod claim;
@@ -19,14 +20,18 @@ mod update;
 mod view;
 mod work;
 
+pub(crate) use caller::{Authorities, CallableMethods, Caller};
 pub(crate) use claim::{Claimed, ClaimedTask, claim};
 pub(crate) use commands::{Cancel, Execute, Executed, cancel, delete, execute};
 pub(crate) use copy::{Copied, Copy, copy};
-pub(crate) use create::{Created, Creator, Release, create};
+pub(crate) use create::{Created, Release, create};
 pub(crate) use notice::NOTIFY;
 pub(crate) use sweep::sweep;
 pub use sweep::{FLOWS_KEPT_MS, FLOWS_SWEPT_AT_ONCE};
 pub(crate) use update::{Update, update};
-pub(crate) use view::{FoundTask, Visible, children, find, find_visible, list, tree};
+pub use view::ANSWER_BYTES_LIMIT;
+pub(crate) use view::{
+    Fields, FoundTask, Listed, Visible, children, find, find_visible, list, tree,
+};
 pub use work::JOURNAL_EVENTS_LIMIT;
 pub(crate) use work::{Ended, Extended, Finished, Lease, extend, finish, later, rest};

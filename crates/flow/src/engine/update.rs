@@ -8,15 +8,16 @@ use std::collections::BTreeMap;
 use panpan_failure::Violation;
 use panpan_runtime::ports::StoreError;
 
+use super::caller::Caller;
 use super::changes::{Changes, Written};
-use super::check::check;
+use super::check::{Checked, check};
 use super::commands::{DEFAULT_MESSAGE, cancel_found};
 use super::cycle::{ids_of, new_cycle};
 use super::turns::give_turns;
-use super::view::{Visible, find_visible};
+use super::view::{find_visible, root_of};
 use super::work::rest;
 use crate::error::TaskError;
-use crate::plan::{About, Methods, PlanError, PlanProblem, ProblemKind, arrows};
+use crate::plan::{About, PlanError, PlanProblem, ProblemKind, arrows, check_schemas};
 use crate::ports::{Edge, Key, Row, Rows};
 use crate::state::{State, Transition};
 use crate::step::{Queued, TaskEvent, is_satisfied};
@@ -41,12 +42,11 @@ enum StateChange {
 /// Changes a task; returns the tasks whose handlers have to stop.
 pub(crate) async fn update(
     rows: &mut dyn Rows,
-    visible: &Visible,
+    caller: &Caller,
     command: &Update,
-    methods: &(dyn Methods + Send + Sync),
 ) -> Result<(Row, Vec<TaskId>), TaskError> {
     let updates = &command.updates;
-    let row = find_visible(rows, visible, command.id).await??;
+    let row = find_visible(rows, &caller.visible, command.id).await??;
     let definition = definition(rows, row.key).await?;
     if matches!(definition.origin, Provenance::Archive(_)) {
         return Err(TaskError::Archived(row.id));
@@ -55,7 +55,7 @@ pub(crate) async fn update(
     allow(&row, change, updates)?;
     let changed = updates.applied_to(&definition);
     let dependencies = match updates.concern_the_plan() {
-        true => check_plan(rows, visible, &row, updates, &changed, methods).await?,
+        true => check_plan(rows, caller, &row, updates, &changed).await?,
         false => Vec::new(),
     };
     let key = row.key;
@@ -131,12 +131,12 @@ fn allow(row: &Row, change: Option<StateChange>, updates: &Updates) -> Result<()
 /// Checks the changed task as if it were new, and that no cycle leads back to it. Returns its new dependencies.
 async fn check_plan(
     rows: &mut dyn Rows,
-    visible: &Visible,
+    caller: &Caller,
     row: &Row,
     updates: &Updates,
     changed: &Definition,
-    methods: &(dyn Methods + Send + Sync),
 ) -> Result<Vec<(Row, bool)>, TaskError> {
+    let root = root_of(rows, row).await?;
     let parent = row.parent.as_slice();
     let parent = rows.load(parent).await?.first().map(|it| it.id);
     let dependencies = match &updates.dependencies {
@@ -156,7 +156,9 @@ async fn check_plan(
         place: RequestPlace::Updates,
         id_is_given: false,
     };
-    let checked = check(rows, visible, vec![task], methods).await;
+    let tasks = vec![task];
+    let problems = check_schemas(&tasks);
+    let checked = check(rows, caller, Some(&root), tasks, problems).await;
     let on: Vec<TaskId> = dependencies
         .iter()
         .map(|it| it.id)
@@ -175,7 +177,8 @@ async fn check_plan(
         (Err(TaskError::Plan(error)), Some(cycle)) => Err(error.and(cycle).into()),
         (Err(error), _) => Err(error),
         (Ok(_), Some(cycle)) => Err(cycle.into()),
-        (Ok(_), None) => {
+        (Ok(Checked { authority, .. }), None) => {
+            authority.store(rows).await?;
             let rows = dependencies
                 .iter()
                 .filter_map(|it| Some((found.remove(&it.id)?, it.required)));
@@ -258,8 +261,11 @@ async fn replace_dependencies(
     let row = current(rows, task).await?;
     let by = i64::try_from(waiting).unwrap_or(i64::MAX) - i64::from(row.run.waiting);
     let mut changes = Changes::new(rows);
-    let changed = changes.apply(row, &TaskEvent::DependenciesChanged(by));
-    changed.expect("changed dependencies change no state");
+    let row = changes.apply(row, &TaskEvent::DependenciesChanged(by));
+    let row = row.expect("changed dependencies change no state");
+    if row.run.queued == Queued::Ready {
+        changes.announce(&row);
+    }
     changes.write().await
 }
 

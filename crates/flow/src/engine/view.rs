@@ -9,10 +9,41 @@ use crate::error::TaskError;
 use crate::ports::{Edge, Ending, Filter, Key, Page, Row, Rows, StoredOutcome};
 use crate::state::State;
 use crate::step::is_satisfied;
-use crate::task::TaskId;
+use crate::task::{Definition, TaskId};
 
 /// The most tasks of a flow that are read at once.
 const FLOW_PAGE: u64 = 10_000;
+
+/// The most bytes of tasks in an answer, about. A list ends before a task that does not fit; a tree that does not fit is
+/// refused.
+pub const ANSWER_BYTES_LIMIT: usize = 8 * 1024 * 1024;
+
+/// How many tasks are read with their details at once: each may have a large result.
+const DETAILS_AT_ONCE: usize = 32;
+
+/// What a task takes in an answer besides its texts, and what each of its dependencies takes, in bytes.
+const TASK_BYTES: usize = 1024;
+const DEPENDENCY_BYTES: usize = 64;
+
+/// How much of tasks is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fields {
+    All,
+    /// No outcomes.
+    Definition,
+    /// No inputs and no results.
+    Summary,
+}
+
+/// A part of a list.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Listed {
+    pub(crate) tasks: Vec<FoundTask>,
+    /// How many tasks the whole list has.
+    pub(crate) total: u64,
+    /// Whether it ends before the end of the page, because of its size.
+    pub(crate) is_cut: bool,
+}
 
 /// The tasks that a caller may see and change.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +60,12 @@ impl Visible {
             Visible::All => true,
             Visible::OwnedBy(owner) => row.owner == *owner,
         }
+    }
+
+    /// The refusal of a task that the caller may not see.
+    pub(crate) fn refuse(&self, task: TaskId) -> TaskError {
+        let is_anonymous = *self == Visible::OwnedBy(None);
+        TaskError::NotOwned { task, is_anonymous }
     }
 
     /// The condition for lists.
@@ -65,9 +102,20 @@ pub(crate) async fn find_visible(
     let found = rows.find(&[id]).await?.pop();
     Ok(match found {
         Some(row) if visible.includes(&row) => Ok(row),
-        Some(_) => Err(TaskError::NotOwned(id)),
+        Some(_) => Err(visible.refuse(id)),
         None => Err(TaskError::NotFound(id)),
     })
+}
+
+/// The root of the flow of a task.
+pub(super) async fn root_of(rows: &mut dyn Rows, row: &Row) -> Result<Row, StoreError> {
+    match row.key == row.flow {
+        true => Ok(row.clone()),
+        false => {
+            let root = rows.load(&[row.flow]).await?.pop();
+            root.ok_or(StoreError::Damaged)
+        }
+    }
 }
 
 /// A task.
@@ -80,7 +128,7 @@ pub(crate) async fn find(
         Ok(row) => row,
         Err(refused) => return Ok(Err(refused)),
     };
-    let mut found = with_details(rows, vec![row]).await?;
+    let mut found = with_details(rows, vec![row], Fields::All).await?;
     Ok(found.pop().ok_or(TaskError::NotFound(id)))
 }
 
@@ -89,10 +137,35 @@ pub(crate) async fn list(
     rows: &mut dyn Rows,
     filter: &Filter,
     page: Page,
-) -> Result<(Vec<FoundTask>, u64), StoreError> {
+    fields: Fields,
+) -> Result<Listed, StoreError> {
     let total = rows.count(filter).await?.iter().sum();
     let found = rows.list(filter, page).await?;
-    Ok((with_details(rows, found).await?, total))
+    let (tasks, is_cut) = as_fit(rows, &found, fields).await?;
+    Ok(Listed {
+        tasks,
+        total,
+        is_cut,
+    })
+}
+
+/// The first of these tasks, as many as fit in an answer and at least one; and whether others are left.
+async fn as_fit(
+    rows: &mut dyn Rows,
+    found: &[Row],
+    fields: Fields,
+) -> Result<(Vec<FoundTask>, bool), StoreError> {
+    let (mut fitting, mut bytes) = (Vec::new(), 0);
+    for some in found.chunks(DETAILS_AT_ONCE) {
+        for task in with_details(rows, some.to_vec(), fields).await? {
+            bytes += task.bytes();
+            if bytes > ANSWER_BYTES_LIMIT && !fitting.is_empty() {
+                return Ok((fitting, true));
+            }
+            fitting.push(task);
+        }
+    }
+    Ok((fitting, false))
 }
 
 /// The direct children of a task.
@@ -101,7 +174,8 @@ pub(crate) async fn children(
     visible: &Visible,
     id: TaskId,
     page: Page,
-) -> Result<Result<(Vec<FoundTask>, u64), TaskError>, StoreError> {
+    fields: Fields,
+) -> Result<Result<Listed, TaskError>, StoreError> {
     let row = match find_visible(rows, visible, id).await? {
         Ok(row) => row,
         Err(refused) => return Ok(Err(refused)),
@@ -110,7 +184,7 @@ pub(crate) async fn children(
         parent: Some(row.key),
         ..Filter::default()
     };
-    list(rows, &filter, page).await.map(Ok)
+    list(rows, &filter, page, fields).await.map(Ok)
 }
 
 /// A task and all its descendants, each after its parent.
@@ -118,11 +192,35 @@ pub(crate) async fn tree(
     rows: &mut dyn Rows,
     visible: &Visible,
     id: TaskId,
-) -> Result<Result<Vec<FoundTask>, TaskError>, StoreError> {
-    let top = match find_visible(rows, visible, id).await? {
-        Ok(row) => row,
-        Err(refused) => return Ok(Err(refused)),
-    };
+    fields: Fields,
+) -> Result<Vec<FoundTask>, TaskError> {
+    let found = tree_rows(rows, visible, id).await?;
+    let (tasks, is_cut) = as_fit(rows, &found, fields).await?;
+    match is_cut {
+        true => Err(TaskError::TreeTooLarge {
+            task: id,
+            tasks: found.len(),
+        }),
+        false => Ok(tasks),
+    }
+}
+
+/// The definitions of a task and of all its descendants, each after its parent.
+pub(super) async fn tree_definitions(
+    rows: &mut dyn Rows,
+    visible: &Visible,
+    id: TaskId,
+) -> Result<Vec<FoundTask>, TaskError> {
+    let found = tree_rows(rows, visible, id).await?;
+    Ok(with_details(rows, found, Fields::Definition).await?)
+}
+
+async fn tree_rows(
+    rows: &mut dyn Rows,
+    visible: &Visible,
+    id: TaskId,
+) -> Result<Vec<Row>, TaskError> {
+    let top = find_visible(rows, visible, id).await??;
     let all = whole_flow(rows, top.flow).await?;
     let mut children: BTreeMap<Key, Vec<Row>> = BTreeMap::new();
     for row in all {
@@ -136,7 +234,7 @@ pub(crate) async fn tree(
         next.extend(below.into_iter().rev());
         found.push(row);
     }
-    with_details(rows, found).await.map(Ok)
+    Ok(found)
 }
 
 /// All tasks of a flow, in the order of their keys.
@@ -160,12 +258,45 @@ pub(super) async fn whole_flow(rows: &mut dyn Rows, flow: Key) -> Result<Vec<Row
     }
 }
 
-async fn with_details(rows: &mut dyn Rows, found: Vec<Row>) -> Result<Vec<FoundTask>, StoreError> {
+impl FoundTask {
+    /// What it takes in an answer, about.
+    fn bytes(&self) -> usize {
+        let outcome = match &self.outcome {
+            None => 0,
+            Some(Ending::Completed { result }) => result.len(),
+            Some(Ending::Failed { error, failure }) => error.len() + failure.len(),
+            Some(Ending::Cancelled { error }) => error.len(),
+        };
+        let dependencies = self.dependencies.len() + self.blocked_by.len();
+        TASK_BYTES + self.definition.len() + outcome + dependencies * DEPENDENCY_BYTES
+    }
+}
+
+async fn with_details(
+    rows: &mut dyn Rows,
+    found: Vec<Row>,
+    fields: Fields,
+) -> Result<Vec<FoundTask>, StoreError> {
     let keys: Vec<Key> = found.iter().map(|row| row.key).collect();
-    let definitions = rows.definitions(&keys).await?.into_iter();
-    let mut definitions: BTreeMap<Key, Arc<str>> =
-        definitions.map(|it| (it.key, it.text)).collect();
-    let outcomes = rows.outcomes(&keys).await?.into_iter();
+    let mut definitions: BTreeMap<Key, Arc<str>> = BTreeMap::new();
+    for stored in rows.definitions(&keys).await? {
+        let text = match fields {
+            Fields::All | Fields::Definition => stored.text,
+            Fields::Summary => summary(&stored.text)?,
+        };
+        definitions.insert(stored.key, text);
+    }
+    let has_outcome = |row: &&Row| match fields {
+        Fields::All => row.run.state.is_terminal(),
+        Fields::Definition => false,
+        Fields::Summary => row.run.state.is_terminal() && row.run.state != State::Completed,
+    };
+    let ended: Vec<Key> = found
+        .iter()
+        .filter(has_outcome)
+        .map(|row| row.key)
+        .collect();
+    let outcomes = rows.outcomes(&ended).await?.into_iter();
     let mut outcomes: BTreeMap<Key, StoredOutcome> = outcomes.map(|it| (it.key, it)).collect();
     let edges = rows.dependencies(&keys).await?;
     let others = others(rows, &found, &edges).await?;
@@ -192,6 +323,11 @@ async fn with_details(rows: &mut dyn Rows, found: Vec<Row>) -> Result<Vec<FoundT
         }
     });
     Ok(details.collect())
+}
+
+fn summary(definition: &str) -> Result<Arc<str>, StoreError> {
+    let definition = Definition::from_text(definition).map_err(|_| StoreError::Damaged)?;
+    Ok(definition.summary().to_text().into())
 }
 
 type Others = BTreeMap<Key, (TaskId, State)>;

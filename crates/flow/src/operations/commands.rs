@@ -6,7 +6,7 @@ use panpan_failure::{Failure, Violation};
 use panpan_runtime::Context;
 use serde_json::{Value, json};
 
-use super::{CallableMethods, caller};
+use super::caller;
 use crate::engine::{Cancel, Copy, Execute, Release, Update};
 use crate::flows::Flows;
 use crate::plan::{PlanError, PlanProblem, ProblemKind};
@@ -18,9 +18,8 @@ pub(super) async fn create(
     context: Context,
     input: Arc<Value>,
 ) -> Result<Value, Failure> {
-    let methods = CallableMethods::of(&context);
     let caller = caller(&context);
-    let created = flows.create(&input, &caller, methods, Release::Later);
+    let created = flows.create(&input, &caller, Release::Later);
     let created = created.await?;
     let pending = State::Pending.word();
     let task = |id: &TaskId| json!({"id": id.to_string(), "status": pending});
@@ -41,13 +40,13 @@ pub(super) async fn execute(
         .get("cascade")
         .and_then(Value::as_bool)
         .unwrap_or(true);
-    let (root, reset) = match (input.get("tasks"), input.get("task_id")) {
+    let (root, reset, events_after) = match (input.get("tasks"), input.get("task_id")) {
         (Some(_), Some(_)) => return Err(both_given().into()),
         (Some(tasks), None) => {
-            let methods = CallableMethods::of(&context);
             let tasks = json!({"tasks": tasks, "webhook_config": input.get("webhook_config")});
-            let created = flows.create(&tasks, &caller, methods, Release::Now);
-            (created.await?.root, 0)
+            let created = flows.create(&tasks, &caller, Release::Now);
+            let created = created.await?;
+            (created.root, 0, created.events_after)
         }
         (None, _) => {
             let id = read_task_id(&input, "task_id")?;
@@ -57,10 +56,15 @@ pub(super) async fn execute(
                 webhook: flows.webhook(&input)?,
             };
             let executed = flows.execute(&caller, command).await?;
-            (executed.root, executed.reset)
+            (executed.root, executed.reset, executed.events_after)
         }
     };
-    Ok(json!({"root_task_id": root.to_string(), "status": "started", "reset": reset}))
+    Ok(json!({
+        "root_task_id": root.to_string(),
+        "status": "started",
+        "reset": reset,
+        "events_after": events_after,
+    }))
 }
 
 fn both_given() -> PlanError {
@@ -79,8 +83,7 @@ pub(super) async fn update(
         (Err(id), Err(updates)) => return Err(id.and(updates).into()),
         (Err(error), Ok(_)) | (Ok(_), Err(error)) => return Err(error.into()),
     };
-    let methods = CallableMethods::of(&context);
-    let row = flows.update(&caller(&context), command, methods).await?;
+    let row = flows.update(&caller(&context), command).await?;
     Ok(json!({"id": row.id.to_string(), "status": row.run.state.word()}))
 }
 
@@ -100,8 +103,7 @@ pub(super) async fn copy(
         with_children: with_children.unwrap_or_default(),
         origin,
     };
-    let methods = CallableMethods::of(&context);
-    let copied = flows.copy(&caller(&context), command, methods).await?;
+    let copied = flows.copy(&caller(&context), command).await?;
     let dropped = copied.dropped.iter().map(|(copy, dependency)| {
         json!({
             "task_id": copy.to_string(),

@@ -85,11 +85,13 @@ impl Events {
     }
 
     async fn read_more(&mut self) -> Result<(), Failure> {
+        // With the last entry that the reader has: if the flow rests since, none follows.
+        let (known, flow) = (self.after, (self.flow, self.root));
         let entries = self
             .flows
-            .announcements(self.flow, self.after, PAGE)
-            .await?;
-        for (number, entry) in &entries {
+            .announcements(flow, known.saturating_sub(1), PAGE);
+        let entries = entries.await?;
+        for (number, entry) in entries.iter().filter(|(number, _)| *number > known) {
             self.after = *number;
             let event = event(*number, entry, self.root);
             self.read.push_back(event);

@@ -14,10 +14,12 @@ use std::sync::Arc;
 
 use panpan_contract::operation::{OperationSpec, OperationType};
 use panpan_failure::{Failure, Violation};
-use panpan_runtime::{Context, Operation, Registration, similar_names};
+use panpan_runtime::{Context, Identity, Operation, Registration, similar_names};
 use serde_json::{Map, Value};
 
-use crate::flows::{Caller, Flows};
+use crate::authority::Authority;
+use crate::engine::{Authorities, CallableMethods, Caller, Visible};
+use crate::flows::{Flows, TASKS_SCOPE};
 use crate::plan::Methods;
 
 /// The operations of these flows. Webhooks need the operation `http/call`, too.
@@ -64,21 +66,38 @@ fn events(flows: &Flows) -> Registration {
 }
 
 fn caller(context: &Context) -> Caller {
-    Caller::of(context.caller())
+    let identity = context.caller();
+    let owner: Option<Arc<str>> = identity.map(|it| it.id.as_str().into());
+    let sees_all = identity.is_some_and(|it| it.scopes.contains(TASKS_SCOPE));
+    Caller {
+        visible: match sees_all {
+            true => Visible::All,
+            false => Visible::OwnedBy(owner.clone()),
+        },
+        owner,
+        authority: identity.map(|it| Authority::from(it).to_text().into()),
+        authorities: Arc::new(AnyAuthority(context.clone())),
+    }
 }
 
-/// The operations that the caller may call, as methods of tasks.
-#[derive(Debug)]
-struct CallableMethods(Vec<Arc<Operation>>);
+/// Knows the operations that can be called with any authority.
+struct AnyAuthority(Context);
 
-impl CallableMethods {
-    fn of(context: &Context) -> Arc<Self> {
-        let callable = context.callable().into_iter();
+impl Authorities for AnyAuthority {
+    fn methods(&self, authority: Option<&str>) -> CallableMethods {
+        let identity = authority.map(|it| Identity::from(Authority::from_text(it)));
+        let callable = self.0.callable_by(identity.as_ref()).into_iter();
         // A stream has no result.
         let callable = callable.filter(|it| it.spec().op_type != OperationType::Subscription);
-        Arc::new(Self(callable.collect()))
+        Arc::new(Operations(callable.collect()))
     }
+}
 
+/// Operations that can be called, ordered by name, as methods of tasks.
+#[derive(Debug)]
+struct Operations(Vec<Arc<Operation>>);
+
+impl Operations {
     fn find(&self, method: &str) -> Option<&Operation> {
         let method = method.strip_prefix('/').unwrap_or(method);
         let found = self.0.binary_search_by(|it| it.name().as_str().cmp(method));
@@ -86,7 +105,7 @@ impl CallableMethods {
     }
 }
 
-impl Methods for CallableMethods {
+impl Methods for Operations {
     fn exists(&self, method: &str) -> bool {
         self.find(method).is_some()
     }

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::{operation, specs};
 use crate::flows::Flows;
 use crate::task::read_task_id;
+use crate::webhooks::Webhook;
 
 /// The operation that sends the request, with its rules for addresses.
 const SENDER: &str = "http/call";
@@ -60,12 +61,12 @@ async fn notify(flows: Flows, context: Context, input: Arc<Value>) -> Result<Val
     let key = IdempotencyKey::new(&format!("{generation}-{sent_at}"));
     let key = key.map_err(|error| untyped(&error))?;
     let sent = context.call_keyed(SENDER, request, key).await;
-    let sent = sent.map_err(undelivered)?;
+    let sent = sent.map_err(|failed| undelivered(&webhook, failed))?;
     Ok(json!({"status_code": sent.get("status_code")}))
 }
 
-/// The failure of the request without what the receiver wrote.
-fn undelivered(failed: Redacted) -> Failure {
+/// The failure of the request without what the receiver wrote, and without its message: that may have the whole address.
+fn undelivered(webhook: &Webhook, failed: Redacted) -> Failure {
     let failed = failed.into_failure();
     let status = failed.upstream().and_then(|it| it.status);
     let failure = Failure::new(failed.kind().clone()).with_effect(failed.effect());
@@ -73,10 +74,49 @@ fn undelivered(failed: Redacted) -> Failure {
         Some(status) => failure
             .with_message(format!("the webhook answered with status {status}"))
             .with_detail("upstream_status", status),
-        None => failure.with_message(format!("the webhook was not reached: {}", failed.message())),
+        None => failure.with_message(format!("the webhook {} was not reached", webhook.shown())),
     };
     match failed.stated_retry_after_ms() {
         Some(delay_ms) => failure.with_retry_after_ms(delay_ms),
         None => failure,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use panpan_failure::Upstream;
+
+    use super::*;
+
+    #[test]
+    fn only_the_host_of_a_webhook_is_in_its_failures() {
+        let url = "https://hooks.example/services/T/B/SECRET";
+        let webhook = Webhook::new(url).unwrap();
+        for (code, status) in [
+            (codes::ERR_CONNECTION_REFUSED, None),
+            (codes::ERR_DNS_FAILURE, None),
+            (codes::ERR_SSL_ERROR, None),
+            (codes::ERR_BLOCKED_HOST, None),
+            (codes::TIMEOUT, None),
+            (codes::ERR_HTTP_404_NOT_FOUND, Some(404)),
+        ] {
+            let failed = Failure::new(code)
+                .with_message(format!("POST {url}: not possible"))
+                .with_detail("url", url)
+                .with_actions([format!("Check {url}")])
+                .with_upstream(Upstream {
+                    status,
+                    ..Upstream::default()
+                });
+            let failure = undelivered(&webhook, failed.redacted()).redacted();
+            let written = serde_json::to_string(&failure).unwrap();
+            assert!(!written.contains("services"), "{written}");
+            assert_eq!(failure.code().as_str(), code.code);
+            let named = match status {
+                Some(status) => status.to_string(),
+                None => "https://hooks.example/".to_owned(),
+            };
+            assert!(failure.message().contains(&named), "{written}");
+        }
     }
 }

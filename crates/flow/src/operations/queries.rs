@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::caller;
 use super::specs::LIST_DEFAULT;
 use super::view::{outcome, task};
-use crate::engine::FoundTask;
+use crate::engine::{Fields, FoundTask, Listed};
 use crate::flows::Flows;
 use crate::ports::{Filter, Key, Page};
 use crate::state::State;
@@ -23,7 +23,7 @@ pub(super) async fn get(
 ) -> Result<Value, Failure> {
     let id = read_task_id(&input, "task_id")?;
     let found = flows.get(&caller(&context), id).await?;
-    task(&found)
+    task(&found, Fields::All)
 }
 
 pub(super) async fn generations(
@@ -74,10 +74,29 @@ async fn listed(
     filter: Filter,
     input: &Value,
 ) -> Result<Value, Failure> {
-    let page = page(input);
-    let (found, total) = flows.list(&caller(context), filter, page).await?;
-    let tasks = tasks(&found)?;
-    Ok(json!({"tasks": tasks, "total": total, "limit": page.limit, "offset": page.offset}))
+    let (page, fields) = (page(input), fields(input));
+    let listed = flows.list(&caller(context), filter, page, fields).await?;
+    let tasks = tasks(&listed.tasks, fields)?;
+    let mut list = json!({
+        "tasks": tasks, "total": listed.total, "limit": page.limit, "offset": page.offset,
+    });
+    add_next(&mut list, &listed, page);
+    Ok(list)
+}
+
+/// If a page ends early because of its size, says where the rest of it begins.
+fn add_next(list: &mut Value, listed: &Listed, page: Page) {
+    if listed.is_cut {
+        let count = listed.tasks.len() as u64;
+        list["next_offset"] = page.offset.saturating_add(count).into();
+    }
+}
+
+fn fields(input: &Value) -> Fields {
+    match input.get("fields").and_then(Value::as_str) {
+        Some("summary") => Fields::Summary,
+        _ => Fields::All,
+    }
 }
 
 /// The flow whose root the input names, if it names one.
@@ -96,9 +115,12 @@ pub(super) async fn children(
     input: Arc<Value>,
 ) -> Result<Value, Failure> {
     let id = read_task_id(&input, "parent_id")?;
-    let page = page(&input);
-    let (found, total) = flows.children(&caller(&context), id, page).await?;
-    Ok(json!({"children": tasks(&found)?, "total": total}))
+    let (page, fields) = (page(&input), fields(&input));
+    let listed = flows.children(&caller(&context), id, page, fields).await?;
+    let children = tasks(&listed.tasks, fields)?;
+    let mut list = json!({"children": children, "total": listed.total});
+    add_next(&mut list, &listed, page);
+    Ok(list)
 }
 
 pub(super) async fn statistics(
@@ -122,19 +144,25 @@ pub(super) async fn tree(
     input: Arc<Value>,
 ) -> Result<Value, Failure> {
     let id = read_task_id(&input, "task_id")?;
-    let found = flows.tree(&caller(&context), id).await?;
-    nested(&found)
+    let fields = fields(&input);
+    let found = flows.tree(&caller(&context), id, fields).await?;
+    nested(&found, fields)
 }
 
 /// Nests tasks that are listed each after its parent: `{task, children}`. Built from the last to the first, so that a
 /// deep tree needs no deep recursion.
-fn nested(found: &[FoundTask]) -> Result<Value, Failure> {
+fn nested(found: &[FoundTask], fields: Fields) -> Result<Value, Failure> {
     let mut children: BTreeMap<TaskId, Vec<Value>> = BTreeMap::new();
     let mut top = Value::Null;
     for (position, one) in found.iter().enumerate().rev() {
         let mut below = children.remove(&one.row.id).unwrap_or_default();
         below.reverse();
-        let node = json!({"task": task(one)?, "children": below});
+        // The values are moved: a macro would copy everything below once for each level.
+        let node = Map::from_iter([
+            ("task".to_owned(), task(one, fields)?),
+            ("children".to_owned(), Value::Array(below)),
+        ]);
+        let node = Value::Object(node);
         match one.parent {
             Some(parent) if position > 0 => children.entry(parent).or_default().push(node),
             _ => top = node,
@@ -143,8 +171,8 @@ fn nested(found: &[FoundTask]) -> Result<Value, Failure> {
     Ok(top)
 }
 
-fn tasks(found: &[FoundTask]) -> Result<Vec<Value>, Failure> {
-    found.iter().map(task).collect()
+fn tasks(found: &[FoundTask], fields: Fields) -> Result<Vec<Value>, Failure> {
+    found.iter().map(|it| task(it, fields)).collect()
 }
 
 fn page(input: &Value) -> Page {

@@ -102,7 +102,8 @@ pub(super) fn execute() -> OperationSpec {
         "tasks/execute",
         OperationType::Mutation,
         "Runs a task or a tree of tasks: dependencies first, then by priority. Returns as soon as they are \
-         scheduled. A task that has ended runs again as a new generation.",
+         scheduled. A task that has ended runs again as a new generation. `events_after` in the output is where \
+         tasks/events begins to stream this execution.",
         object(members, &[]),
     )
 }
@@ -167,8 +168,12 @@ pub(super) fn generations() -> OperationSpec {
 }
 
 pub(super) fn tree() -> OperationSpec {
-    let about = "Returns a task with all tasks below it.";
-    by_id("tasks/tree", OperationType::Query, about)
+    spec(
+        "tasks/tree",
+        OperationType::Query,
+        "Returns a task with all tasks below it.",
+        object(json!({"task_id": id(), "fields": fields()}), &["task_id"]),
+    )
 }
 
 pub(super) fn children() -> OperationSpec {
@@ -193,7 +198,7 @@ pub(super) fn list() -> OperationSpec {
     spec(
         "tasks/list",
         OperationType::Query,
-        "Lists tasks.",
+        "Lists tasks, oldest first. A list that would be too large ends early, and `next_offset` says where the rest begins.",
         object(members, &[]),
     )
 }
@@ -235,7 +240,13 @@ pub(super) fn events() -> OperationSpec {
     )
 }
 
+fn fields() -> Value {
+    json!({"enum": ["all", "summary"], "default": "all",
+        "description": "A summary has no inputs, params and result."})
+}
+
 fn add_page(members: &mut Value) {
+    members["fields"] = fields();
     members["limit"] = json!({
         "type": "integer", "minimum": 1, "maximum": LIST_LIMIT, "default": LIST_DEFAULT,
     });

@@ -4,14 +4,17 @@ use panpan_failure::{Failure, codes};
 use panpan_runtime::untyped;
 use serde_json::{Value, json};
 
-use crate::engine::FoundTask;
+use crate::engine::{Fields, FoundTask};
 use crate::ports::{Ending, StoredOutcome};
 use crate::state::State;
 use crate::step::Queued;
 use crate::task::{Definition, Dependency, Phase, TaskView};
 
+/// The members that a summary does not have.
+const NOT_IN_SUMMARY: [&str; 3] = ["inputs", "params", "result"];
+
 /// The task object.
-pub(super) fn task(found: &FoundTask) -> Result<Value, Failure> {
+pub(super) fn task(found: &FoundTask, fields: Fields) -> Result<Value, Failure> {
     let definition = Definition::from_text(&found.definition).map_err(|error| untyped(&error))?;
     let dependency = |(id, required): &(_, bool)| Dependency {
         id: *id,
@@ -33,7 +36,11 @@ pub(super) fn task(found: &FoundTask) -> Result<Value, Failure> {
         updated_at: found.row.run.updated_at,
         has_references: found.row.has_references,
     };
-    Ok(view.to_value())
+    let mut task = view.to_value();
+    if let (Fields::Summary, Some(members)) = (fields, task.as_object_mut()) {
+        members.retain(|name, _| !NOT_IN_SUMMARY.contains(&name.as_str()));
+    }
+    Ok(task)
 }
 
 /// The parsed parts of an outcome.

@@ -1,29 +1,49 @@
 //! The inputs of tasks: references to dependencies, and the `input_schema` of the task.
 
 use std::collections::{HashMap, HashSet};
+use std::hash::BuildHasher as _;
 
 use foldhash::fast::FixedState;
 use panpan_failure::Violation;
-use panpan_runtime::{Checked, SentSchema, check_once};
+use panpan_runtime::{SentSchema, check_once};
 use serde_json::{Map, Value};
 
-use super::{Draft, Methods, ProblemKind};
+use super::{Draft, Methods, PlanProblem, ProblemKind, Problems};
 use crate::references::references;
-use crate::task::{Definition, TaskId};
+use crate::task::{Definition, ReadTask, TaskId};
 
 /// The draft of schemas that state none.
 const DEFAULT_DRAFT: &str = "http://json-schema.org/draft-07/schema#";
 
-/// The most schemas that are kept compiled.
-const SCHEMAS_LIMIT: usize = 64;
+/// The most different values of `input_schema` in a request.
+pub const SCHEMAS_LIMIT: usize = 1000;
+
+/// Checks the `input_schema` of each task, and the inputs against it. This needs neither stored tasks nor operations,
+/// and takes long if there are many schemas.
+pub(crate) fn check_schemas(tasks: &[ReadTask]) -> Problems {
+    let (mut problems, mut compiled) = (Problems::default(), Schemas::default());
+    for read in tasks {
+        compiled.check_task(read, &mut problems);
+    }
+    let count = compiled.seen.len();
+    if count > SCHEMAS_LIMIT {
+        let kind = ProblemKind::Malformed;
+        problems.note(kind, || {
+            let violation = Violation::value("/tasks", "too many different input_schemas")
+                .expected(format!(
+                    "at most {SCHEMAS_LIMIT} different ones in a request"
+                ))
+                .actual(count);
+            PlanProblem::new(kind, None, violation)
+        });
+    }
+    problems
+}
 
 impl Draft<'_> {
     pub(super) fn check_inputs(&mut self, methods: &dyn Methods) {
-        let mut schemas = Schemas::default();
         for at in 0..self.tasks.len() {
-            let has_references = self.check_references(at);
-            self.check_input_schema(at, has_references, &mut schemas);
-            if !has_references {
+            if !self.check_references(at) {
                 self.check_against_operation(at, methods);
             }
         }
@@ -66,50 +86,67 @@ impl Draft<'_> {
         }
         true
     }
-
-    /// Inputs with references are only known when the task runs.
-    fn check_input_schema(&mut self, at: usize, has_references: bool, compiled: &mut Schemas) {
-        let definition = &self.tasks[at].task.definition;
-        let schemas = definition.schemas.as_ref();
-        let Some(schema) = schemas.and_then(|it| it.input_schema()) else {
-            return;
-        };
-        let inputs = match has_references {
-            true => Map::new(),
-            false => definition.inputs.clone(),
-        };
-        match compiled.check(schema, &Value::Object(inputs)) {
-            Err(reason) => {
-                let pointer = format!("{}/input_schema", self.pointer(at, "schemas"));
-                self.note(ProblemKind::Schema, at, || {
-                    Violation::value(pointer, format!("invalid JSON Schema: {reason}"))
-                        .expected("a JSON Schema, draft-07 unless $schema states another")
-                });
-            }
-            Ok(checked) if !has_references => {
-                let inputs = self.pointer(at, "inputs");
-                for violation in checked.violations {
-                    self.note(ProblemKind::Schema, at, || under(&inputs, violation));
-                }
-            }
-            Ok(_) => {}
-        }
-    }
 }
 
 /// Schemas that are compiled already: tasks often have the same one.
 #[derive(Debug, Default)]
-struct Schemas(HashMap<String, Result<SentSchema, String>, FixedState>);
+struct Schemas {
+    compiled: HashMap<String, Result<SentSchema, String>, FixedState>,
+    /// The hashes of all schemas, also of those beyond the limit.
+    seen: HashSet<u64, FixedState>,
+}
 
 impl Schemas {
-    fn check(&mut self, schema: &Value, inputs: &Value) -> Result<Checked, String> {
-        if self.0.len() >= SCHEMAS_LIMIT {
-            self.0.clear();
+    /// Inputs with references are only known when the task runs.
+    fn check_task(&mut self, read: &ReadTask, problems: &mut Problems) {
+        let definition = &read.task.definition;
+        let schemas = definition.schemas.as_ref();
+        let Some(schema) = schemas.and_then(|it| it.input_schema()) else {
+            return;
+        };
+        let has_references = references(&definition.inputs).next().is_some();
+        let inputs = match has_references {
+            true => Map::new(),
+            false => definition.inputs.clone(),
+        };
+        let kind = ProblemKind::Schema;
+        let violations = match self.check(schema, &Value::Object(inputs)) {
+            Err(reason) => {
+                let pointer = format!("{}/input_schema", read.place.member("schemas"));
+                let violation = Violation::value(pointer, format!("invalid JSON Schema: {reason}"))
+                    .expected("a JSON Schema, draft-07 unless $schema states another");
+                vec![violation]
+            }
+            Ok(_) if has_references => Vec::new(),
+            Ok(violations) => {
+                let inputs = read.place.member("inputs");
+                let violations = violations.into_iter();
+                violations.map(|it| under(&inputs, it)).collect()
+            }
+        };
+        for violation in violations {
+            problems.note(kind, || PlanProblem::new(kind, read.task.id, violation));
         }
-        let compile = || SentSchema::compile(with_draft(schema));
-        let compiled = self.0.entry(schema.to_string()).or_insert_with(compile);
-        let compiled = compiled.as_ref().map_err(String::clone)?;
-        Ok(compiled.check(inputs))
+    }
+
+    /// The violations by these inputs. A schema beyond the limit is only counted.
+    fn check(&mut self, schema: &Value, inputs: &Value) -> Result<Vec<Violation>, String> {
+        let text = schema.to_string();
+        self.seen.insert(FixedState::default().hash_one(&text));
+        let compiled = match self.compiled.len() {
+            SCHEMAS_LIMIT => self.compiled.get(&text),
+            _ => {
+                let compile = || SentSchema::compile(with_draft(schema));
+                Some(&*self.compiled.entry(text).or_insert_with(compile))
+            }
+        };
+        match compiled {
+            Some(compiled) => {
+                let compiled = compiled.as_ref().map_err(String::clone)?;
+                Ok(compiled.check(inputs).violations)
+            }
+            None => Ok(Vec::new()),
+        }
     }
 }
 

@@ -21,12 +21,18 @@ use serde_json::{Map, Value};
 use crate::state::State;
 use crate::task::{NewTask, ReadTask, TaskId};
 
+pub use inputs::SCHEMAS_LIMIT;
+pub(crate) use inputs::check_schemas;
 pub(crate) use problem::Problems;
 pub use problem::{About, LISTED_IDS_LIMIT, PROBLEMS_LIMIT, PlanError, PlanProblem, ProblemKind};
 pub(crate) use tree::arrows;
 
 /// The most tasks of a plan.
 pub const TASKS_LIMIT: usize = 200_000;
+
+/// The most levels of a tree, with its root. A tree that is shown nests two levels for each of these, and clients often
+/// read at most 128.
+pub const TREE_LEVELS_LIMIT: usize = 50;
 
 /// The most dependencies of a task.
 pub const DEPENDENCIES_LIMIT: usize = 10_000;
@@ -45,6 +51,8 @@ pub trait KnownTasks {
 pub struct KnownTask {
     /// The root of its flow.
     pub root: TaskId,
+    /// Its level in the tree, where a root has level 1. Read only of parents of the plan.
+    pub level: usize,
     /// Its state.
     pub state: State,
     /// Whether the caller may see it. For references, a task that the caller may not see does not exist; its id
@@ -112,12 +120,23 @@ impl Plan {
         known: &dyn KnownTasks,
         methods: &dyn Methods,
     ) -> Result<Self, PlanError> {
+        let problems = check_schemas(&tasks);
+        Self::with_problems(tasks, known, methods, problems)
+    }
+
+    /// Validates tasks whose own schemas are checked already, or returns all problems with those of the schemas.
+    pub(crate) fn with_problems(
+        tasks: Vec<ReadTask>,
+        known: &dyn KnownTasks,
+        methods: &dyn Methods,
+        problems: Problems,
+    ) -> Result<Self, PlanError> {
         check_limits(&tasks)?;
         let mut draft = Draft {
             positions: Positions::with_capacity_and_hasher(tasks.len(), FixedState::default()),
             tasks: &tasks,
             known,
-            problems: Problems::default(),
+            problems,
         };
         draft.index();
         let top = draft.check_tree();

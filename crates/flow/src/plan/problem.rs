@@ -131,7 +131,7 @@ impl fmt::Display for PlanProblem {
 }
 
 /// The problems found so far. Of each kind the first are kept, and all are counted.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Problems {
     listed: Vec<PlanProblem>,
     counts: [usize; ProblemKind::ALL.len()],
@@ -181,6 +181,12 @@ impl PlanError {
         self.problems.extend(other.problems);
         self.problems.sort_by_key(|problem| problem.kind);
         self.count += other.count;
+        self
+    }
+
+    /// The same error, with each problem replaced.
+    pub(crate) fn map(mut self, replace: impl FnMut(PlanProblem) -> PlanProblem) -> Self {
+        self.problems = self.problems.into_iter().map(replace).collect();
         self
     }
 

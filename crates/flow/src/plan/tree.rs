@@ -4,7 +4,7 @@ use std::collections::hash_map::Entry;
 
 use panpan_failure::Violation;
 
-use super::{About, Draft, LISTED_IDS_LIMIT, PlanProblem, ProblemKind};
+use super::{About, Draft, LISTED_IDS_LIMIT, PlanProblem, ProblemKind, TREE_LEVELS_LIMIT};
 use crate::task::TaskId;
 
 impl Draft<'_> {
@@ -58,7 +58,11 @@ impl Draft<'_> {
                 _ => tops.push(at),
             }
         }
-        for cycle in parent_cycles(&parents) {
+        let cycles = parent_cycles(&parents);
+        if cycles.is_empty() {
+            self.check_levels(&parents);
+        }
+        for cycle in cycles {
             self.note_parent_cycle(&cycle);
         }
         if tops.len() > 1 {
@@ -102,6 +106,48 @@ impl Draft<'_> {
                 .expected("one root")
                 .actual(tops.len());
             PlanProblem::new(ProblemKind::Tree, task, violation).about(About::Roots(ids))
+        });
+    }
+
+    /// Checks how deep tasks are in the tree; the parents form no loop.
+    fn check_levels(&mut self, parents: &[Option<usize>]) {
+        // 0 until it is known.
+        let mut levels = vec![0; parents.len()];
+        for start in 0..parents.len() {
+            let unknown = |at: &usize| levels[*at] == 0;
+            let follow = |at: &usize| parents[*at].filter(unknown);
+            let path = std::iter::successors(Some(start).filter(unknown), follow);
+            let path: Vec<usize> = path.collect();
+            for at in path.into_iter().rev() {
+                let above = match parents[at] {
+                    Some(parent) => levels[parent],
+                    None => self.level_above(at),
+                };
+                levels[at] = above + 1;
+            }
+        }
+        for (at, level) in levels.into_iter().enumerate() {
+            if level > TREE_LEVELS_LIMIT {
+                self.note_level(at, level);
+            }
+        }
+    }
+
+    /// The level of the parent outside the plan; 0 if there is none.
+    fn level_above(&self, at: usize) -> usize {
+        let parent = self.tasks[at].task.parent;
+        let parent = parent.and_then(|id| self.outside(id));
+        parent.map_or(0, |it| it.level)
+    }
+
+    fn note_level(&mut self, at: usize, level: usize) {
+        let pointer = self.pointer(at, "parent_id");
+        self.note(ProblemKind::Tree, at, || {
+            Violation::value(pointer, "the tree has too many levels")
+                .expected(format!(
+                    "a parent above level {TREE_LEVELS_LIMIT}: parents only group tasks, dependencies order them"
+                ))
+                .actual(format!("level {level}"))
         });
     }
 

@@ -173,6 +173,18 @@ impl Definition {
         }
     }
 
+    /// The same without inputs, and with nothing about the operation but its name.
+    pub(crate) fn summary(self) -> Self {
+        let schemas = self.schemas.and_then(|it| Schemas::new(it.method.0));
+        Self {
+            inputs: Map::new(),
+            params: None,
+            extra: Map::new(),
+            schemas,
+            ..self
+        }
+    }
+
     /// The operation that the task calls. A link and an archive call none.
     pub(crate) fn operation(&self) -> Option<Arc<str>> {
         let schemas = self.schemas.as_ref();

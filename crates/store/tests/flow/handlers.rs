@@ -66,6 +66,8 @@ pub(crate) fn handlers(world: &Arc<Observed>) -> Vec<Registration> {
             ),
             |_: Context, _: Arc<Value>| async { Ok::<_, Failure>(json!({})) },
         ),
+        Registration::new(spec("test/who", OperationType::Query), who),
+        Registration::new(restricted(spec("test/vault", OperationType::Query)), who),
         Registration::new(
             spec("test/number", OperationType::Query),
             |_: Context, _: Arc<Value>| async { Ok::<_, Failure>(json!(7)) },
@@ -129,4 +131,18 @@ impl Drop for CountOnDrop {
             world.stops.fetch_add(1, Ordering::SeqCst);
         }
     }
+}
+
+fn restricted(mut spec: OperationSpec) -> OperationSpec {
+    spec.access_control.required_scopes = vec!["vault".to_owned()];
+    spec
+}
+
+/// Returns who called.
+async fn who(context: Context, _: Arc<Value>) -> Result<Value, Failure> {
+    let caller = context.caller();
+    Ok(json!({
+        "id": caller.map(|it| it.id.clone()),
+        "scopes": caller.map(|it| it.scopes.clone()),
+    }))
 }

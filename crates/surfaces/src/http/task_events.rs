@@ -96,11 +96,17 @@ pub(super) fn after_execute(
     let executed = serde_json::from_slice::<Executed>(&bytes).ok();
     let result = executed.and_then(|it| it.result);
     let root = result.as_ref().and_then(|it| it["root_task_id"].as_str());
+    // What happened in earlier executions is not streamed again.
+    let after = result.as_ref().and_then(|it| it["events_after"].as_u64());
     let first = serde_json::from_slice::<&RawValue>(&bytes).ok();
     match (identified, root, first) {
-        (Ok(caller), Some(root), Some(first)) => {
-            subscribed(state.clone(), caller, root, 0, Some(first))
-        }
+        (Ok(caller), Some(root), Some(first)) => subscribed(
+            state.clone(),
+            caller,
+            root,
+            after.unwrap_or_default(),
+            Some(first),
+        ),
         _ => response::json_bytes(bytes),
     }
 }

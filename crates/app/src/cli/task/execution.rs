@@ -2,6 +2,7 @@
 
 use std::io::{self, IsTerminal, Write};
 
+use panpan_failure::Effect;
 use panpan_flow::TaskId;
 use panpan_runtime::CancellationToken;
 use serde_json::Value;
@@ -10,36 +11,43 @@ use tokio::task::JoinHandle;
 use super::super::INTERRUPTED;
 use super::super::call::{End, unless_interrupted};
 use super::super::error::NEGATIVE;
+use super::super::terminal::is_dumb;
 use super::render::summary;
 use super::screen::{self, Screen};
 use super::session::STOP_TIMEOUT;
 use super::watch::{Shows, Since, Watch, Watched};
-use super::{Console, load, options};
+use super::{Console, NewTasks, load, options};
 use crate::signals::Signals;
 
 const EXECUTE: &str = "tasks/execute";
 
 impl Console<'_> {
     /// Creates tasks and runs them.
-    pub(super) async fn execute(&self, input: Value, is_shown: bool) -> anyhow::Result<u8> {
-        let end = self.call(EXECUTE, input).await?;
-        self.after_execute(&end, None, Since::Creation, is_shown)
-            .await
+    pub(super) async fn execute(&self, tasks: NewTasks, is_shown: bool) -> anyhow::Result<u8> {
+        let end = self.call(EXECUTE, tasks.input).await?;
+        let exit_code = self.after_execute(&end, None, is_shown).await?;
+        let is_unknown = match &end {
+            End::Interrupted(effect) => *effect != Some(Effect::None),
+            End::NoResponse(failure) => failure.effect() != Effect::None,
+            _ => false,
+        };
+        if let Some(id) = tasks
+            .root
+            .filter(|_| is_unknown && self.session.keeps_tasks())
+        {
+            let options = self.common.target.repeated();
+            writeln!(
+                io::stderr(),
+                "\nhint: `panpan task tree {id}{options}` shows the tasks if they were created"
+            )?;
+        }
+        Ok(exit_code)
     }
 
     /// Runs tasks again.
     pub(super) async fn retry(&self, args: &options::Retry) -> anyhow::Result<u8> {
-        let mut before = None;
-        if args.watch || self.session.is_local() {
-            match load::flow_of(self.session, &args.id).await? {
-                Ok((_, flow)) => before = flow.updated_at(),
-                Err(end) => return self.print(EXECUTE, &end, Some(&args.id)).await,
-            }
-        }
         let end = self.call(EXECUTE, args.input()).await?;
-        let since = Since::Execution(before);
-        self.after_execute(&end, Some(&args.id), since, args.watch)
-            .await
+        self.after_execute(&end, Some(&args.id), args.watch).await
     }
 
     /// Prints that tasks were executed, or watches them. In this process they run only while it waits, so it waits
@@ -48,14 +56,15 @@ impl Console<'_> {
         &self,
         end: &End,
         id: Option<&str>,
-        since: Since,
         is_shown: bool,
     ) -> anyhow::Result<u8> {
-        let root = match end {
-            End::Output { value, .. } => value["root_task_id"].as_str(),
-            _ => None,
+        let output = match end {
+            End::Output { value, .. } => value,
+            _ => &Value::Null,
         };
+        let root = output["root_task_id"].as_str();
         let root: Option<TaskId> = root.and_then(|root| root.parse().ok());
+        let since = Since::Event(output["events_after"].as_u64().unwrap_or_default());
         // The tree and the lines about events name the flow themselves.
         let is_named = is_shown && !self.common.output.json;
         let exit_code = match root {
@@ -100,11 +109,11 @@ impl Console<'_> {
     }
 
     async fn follow(&self, root: TaskId, since: Since, is_shown: bool) -> anyhow::Result<Watched> {
-        let is_terminal = io::stdout().is_terminal();
+        let can_draw = io::stdout().is_terminal() && !is_dumb();
         let shows = match (is_shown, self.common.output.json) {
             (false, _) => Shows::Nothing,
             (true, true) => Shows::Json,
-            (true, false) if is_terminal => Shows::Tree(Screen::new(screen::size()), self.colour()),
+            (true, false) if can_draw => Shows::Tree(Screen::new(screen::size()), self.colour()),
             (true, false) => Shows::Lines,
         };
         match load::flow_of(self.session, &root.to_string()).await? {

@@ -18,12 +18,14 @@ mod watch;
 use std::io::{self, IsTerminal, Write};
 
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use panpan_flow::TaskId;
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
 
-use super::Status;
 use super::call::{End, Printer, input, interrupt, unless_interrupted};
 use super::error::Hinted;
 use super::terminal::Colour;
+use super::{INTERRUPTED, Status};
 pub(super) use options::Args;
 use options::{Command, Common};
 use render::Drawing;
@@ -40,7 +42,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Status> {
     let common = common(&args.command);
     let tasks = match &args.command {
         Command::Run(run) => read_tasks(&run.file)?,
-        _ => Value::Null,
+        _ => NewTasks::default(),
     };
     let session = Session::open(common.target.target()?)?;
     let runtime = super::runtime()?;
@@ -66,22 +68,46 @@ fn common(command: &Command) -> &Common {
     }
 }
 
-/// The input of `tasks/execute` for the tasks in a file.
-fn read_tasks(file: &str) -> anyhow::Result<Value> {
+/// The tasks in a file.
+#[derive(Debug, Default)]
+struct NewTasks {
+    /// The input of `tasks/execute`.
+    input: Value,
+    /// The id of the root, if the file says which one that is. It is known before anything is sent, so that the tasks are
+    /// found even if no response comes.
+    root: Option<String>,
+}
+
+fn read_tasks(file: &str) -> anyhow::Result<NewTasks> {
     let document = match file {
         "-" => input::read_document(io::stdin(), "stdin", FILE_BYTES_LIMIT),
         file => input::read_file(file, FILE_HINT, FILE_BYTES_LIMIT),
     }?;
-    match document {
-        Value::Array(_) => Ok(json!({"tasks": document})),
-        Value::Object(members) if members.contains_key("tasks") => Ok(Value::Object(members)),
-        Value::Object(_) => Ok(json!({"tasks": [document]})),
+    let mut input = match document {
+        Value::Array(_) => json!({"tasks": document}),
+        Value::Object(members) if members.contains_key("tasks") => Value::Object(members),
+        Value::Object(_) => json!({"tasks": [document]}),
         other => {
             let found = panpan_failure::read::type_name(&other);
             let message = format!("{file:?} contains {found}, and no tasks");
-            Err(Hinted::new(message, FILE_HINT).into())
+            return Err(Hinted::new(message, FILE_HINT).into());
         }
+    };
+    let root = root_with_id(&mut input["tasks"]);
+    Ok(NewTasks { input, root })
+}
+
+/// The id of the root among new tasks, which gets one if it has none.
+fn root_with_id(tasks: &mut Value) -> Option<String> {
+    let tasks = tasks.as_array_mut()?.iter_mut();
+    let mut tasks = tasks.filter_map(Value::as_object_mut);
+    let is_root = |task: &&mut Map<String, Value>| task.get("parent_id").is_none_or(Value::is_null);
+    let root = tasks.find(is_root)?;
+    let id = root.entry("id").or_insert(Value::Null);
+    if id.is_null() {
+        *id = TaskId::from_random(Uuid::new_v4()).to_string().into();
     }
+    id.as_str().map(str::to_owned)
 }
 
 /// Runs commands and prints what comes of them.
@@ -92,7 +118,7 @@ struct Console<'a> {
 
 impl Console<'_> {
     /// Runs a command and returns the exit code.
-    async fn run(&self, command: &Command, tasks: Value) -> anyhow::Result<u8> {
+    async fn run(&self, command: &Command, tasks: NewTasks) -> anyhow::Result<u8> {
         let by_id = |id: &str| json!({"task_id": id});
         match command {
             Command::Run(it) => self.execute(tasks, it.watch).await,
@@ -130,18 +156,25 @@ impl Console<'_> {
             colour: Colour::choose(output.color, io::stderr().is_terminal()),
         };
         let exit_code = printer.print(end, &mut io::stdout().lock(), &mut io::stderr().lock())?;
-        if let (End::Failed { failure, .. }, Some(id)) = (end, id)
-            && let Some(hint) = near::hint(self.session, id, failure).await
-        {
-            writeln!(io::stderr(), "\nhint: {hint}")?;
+        let (End::Failed { failure, .. }, Some(id)) = (end, id) else {
+            return Ok(exit_code);
+        };
+        let hint = near::hint(self.session, id, failure);
+        match unless_interrupted(interrupt(), hint).await {
+            None => Ok(INTERRUPTED),
+            Some(None) => Ok(exit_code),
+            Some(Some(hint)) => {
+                writeln!(io::stderr(), "\nhint: {hint}")?;
+                Ok(exit_code)
+            }
         }
-        Ok(exit_code)
     }
 
     async fn list(&self, args: &options::List) -> anyhow::Result<u8> {
-        let end = self.call("tasks/list", args.input()).await?;
+        let is_table = !self.common.output.json;
+        let end = self.call("tasks/list", args.input(is_table)).await?;
         match &end {
-            End::Output { value, .. } if !self.common.output.json => {
+            End::Output { value, .. } if is_table => {
                 list::print(value, &mut io::stdout().lock(), &mut io::stderr().lock())?;
                 Ok(0)
             }

@@ -37,12 +37,14 @@ pub(super) async fn hint(session: &Session, id: &str, failure: &Redacted) -> Opt
 }
 
 async fn newest(session: &Session) -> Option<Vec<SeenTask>> {
-    let first = session.call("tasks/list", json!({"limit": 1})).await;
+    let first = session
+        .call("tasks/list", json!({"limit": 1, "fields": "summary"}))
+        .await;
     let Ok(End::Output { value, .. }) = first else {
         return None;
     };
     let offset = value["total"].as_u64()?.saturating_sub(COMPARED);
-    let page = json!({"limit": COMPARED, "offset": offset});
+    let page = json!({"limit": COMPARED, "offset": offset, "fields": "summary"});
     let Ok(End::Output { value, .. }) = session.call("tasks/list", page).await else {
         return None;
     };

@@ -143,8 +143,8 @@ pub(super) struct Copy {
 }
 
 impl List {
-    /// The input of `tasks/list`.
-    pub(super) fn input(&self) -> Value {
+    /// The input of `tasks/list`: a table needs neither inputs nor results.
+    pub(super) fn input(&self, is_table: bool) -> Value {
         let mut input = Map::new();
         let texts = [
             ("status", &self.status),
@@ -155,6 +155,9 @@ impl List {
             if let Some(value) = value {
                 input.insert(name.to_owned(), value.as_str().into());
             }
+        }
+        if is_table {
+            input.insert("fields".to_owned(), "summary".into());
         }
         input.insert("roots".to_owned(), self.roots.into());
         input.insert("limit".to_owned(), self.limit.into());

@@ -59,12 +59,10 @@ pub(super) struct Watch<'a> {
     shows: Shows,
     /// Events until this time are not shown.
     shown_after: Option<Timestamp>,
-    /// The flow was executed after this time: it rests only later.
-    executed_after: Option<Timestamp>,
     /// The number of the last event.
     after: u64,
-    /// When the flow rested, if nothing happened since.
-    rested_at: Option<Timestamp>,
+    /// Whether the flow rests after the last event.
+    rests: bool,
     /// Tasks of which more is known than was read.
     stale: BTreeSet<TaskId>,
 }
@@ -72,10 +70,8 @@ pub(super) struct Watch<'a> {
 /// Where watching begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Since {
-    /// At the first event: the flow is new.
-    Creation,
-    /// At the execution after this time.
-    Execution(Option<Timestamp>),
+    /// After the event with this number.
+    Event(u64),
     /// At the state that was read.
     Now,
 }
@@ -88,10 +84,9 @@ impl<'a> Watch<'a> {
         since: Since,
         shows: Shows,
     ) -> Self {
-        let (shown_after, executed_after) = match since {
-            Since::Creation => (None, None),
-            Since::Execution(before) => (before, before),
-            Since::Now => (flow.updated_at(), None),
+        let (shown_after, after) = match since {
+            Since::Event(number) => (None, number),
+            Since::Now => (flow.updated_at(), 0),
         };
         Self {
             session,
@@ -99,12 +94,12 @@ impl<'a> Watch<'a> {
             flow,
             shows,
             shown_after,
-            executed_after,
-            after: 0,
-            rested_at: None,
+            after,
+            rests: false,
             stale: BTreeSet::new(),
         }
     }
+
     /// Follows the flow until it rests.
     pub(super) async fn run(mut self) -> anyhow::Result<Watched> {
         if let Shows::Lines = self.shows {
@@ -123,7 +118,7 @@ impl<'a> Watch<'a> {
                 false => reconnects + 1,
             };
             match followed {
-                Ok(()) if self.rests() => return self.finish().await,
+                Ok(()) if self.rests => return self.finish().await,
                 Err(Interruption::Ends(failure)) => {
                     let replayed = false;
                     return Ok(Watched::Lost(End::Failed { failure, replayed }));
@@ -131,16 +126,9 @@ impl<'a> Watch<'a> {
                 Err(Interruption::Lost(failure)) if reconnects > RECONNECTS => {
                     return Ok(Watched::Lost(End::NoResponse(failure)));
                 }
-                Err(Interruption::Lost(_)) => sleep(RECONNECT_DELAY).await,
-                Ok(()) => {}
+                Ok(()) | Err(Interruption::Lost(_)) => sleep(RECONNECT_DELAY).await,
             }
         }
-    }
-
-    /// Whether the flow rests, and not only since before it was executed.
-    fn rests(&self) -> bool {
-        self.rested_at
-            .is_some_and(|at| self.executed_after.is_none_or(|before| at > before))
     }
 
     /// Follows one subscription to its end.
@@ -171,7 +159,7 @@ impl<'a> Watch<'a> {
             return Ok(());
         };
         self.after = event.number;
-        self.rested_at = event.is_final.then_some(event.at);
+        self.rests = event.is_final;
         let has_more = self.flow.apply(&event);
         let is_new = self.shown_after.is_none_or(|after| event.at > after);
         match self.shows {

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{check, id, plan, task, tasks, with};
+use crate::plan::{ProblemKind, SCHEMAS_LIMIT};
 
 fn with_schema(inputs: Value, schema: Value) -> Value {
     let schemas = json!({"method": "shop/list", "input_schema": schema});
@@ -115,5 +116,27 @@ fn inputs_with_references_are_not_checked_against_the_schema_yet() {
         json!({
             "field": "/tasks/1/schemas/input_schema",
         }),
+    );
+}
+
+#[test]
+fn different_schemas_are_limited() {
+    let list = |count: usize, repeated: usize| {
+        let below = (0..count).map(|it| {
+            let schemas = json!({"method": "shop/list", "input_schema": {"title": it.to_string()}});
+            with(task(10_000 + it as u128, Some(1), &[]), "schemas", schemas)
+        });
+        let again = (0..repeated).map(|it| {
+            let schemas = json!({"method": "shop/list", "input_schema": {"title": "0"}});
+            with(task(20_000 + it as u128, Some(1), &[]), "schemas", schemas)
+        });
+        tasks([task(1, None, &[])].into_iter().chain(below).chain(again))
+    };
+    assert!(plan(&list(SCHEMAS_LIMIT, 10)).is_ok());
+    let error = plan(&list(SCHEMAS_LIMIT + 1, 0)).unwrap_err();
+    assert_eq!((error.kind(), error.count()), (ProblemKind::Malformed, 1));
+    assert_eq!(
+        error.problems()[0].violation.actual,
+        Some(json!(SCHEMAS_LIMIT + 1))
     );
 }

@@ -92,6 +92,27 @@ fn tasks_are_limited() {
     assert_eq!((error.kind(), error.count()), (ProblemKind::Malformed, 1));
 }
 
+#[test]
+fn levels_of_a_tree_are_limited() {
+    let below = |it: usize| it.checked_sub(1);
+    let chain = |count: usize| -> Vec<ReadTask> {
+        let tasks = (0..count).map(|it| new_task(it, below(it), Vec::new()));
+        // Parents may follow their children.
+        tasks.rev().collect()
+    };
+    assert!(validated(chain(TREE_LEVELS_LIMIT)).is_ok());
+    let error = validated(chain(TREE_LEVELS_LIMIT + 2)).unwrap_err();
+    assert_eq!((error.kind(), error.count()), (ProblemKind::Tree, 2));
+    let error = shown(error);
+    assert_eq!(error["code"], json!(-32012));
+    assert_eq!(error["data"]["reason"], "the tree has too many levels");
+    assert!(error.to_string().contains("level 50"), "{error}");
+    // Below a task that exists already.
+    assert!(plan(&task(1, Some(150), &[])).is_ok());
+    let joined = tasks([task(1, Some(150), &[]), task(2, Some(1), &[])]);
+    assert_eq!(plan(&joined).unwrap_err().kind(), ProblemKind::Tree);
+}
+
 /// A thread of a test has a small stack: recursion over the chain would overflow it.
 #[test]
 fn the_longest_chain_and_the_longest_cycle_do_not_overflow_the_stack() {
@@ -99,7 +120,7 @@ fn the_longest_chain_and_the_longest_cycle_do_not_overflow_the_stack() {
     let below = |it: usize| it.checked_sub(1);
     let chain = |closing: Vec<usize>| {
         let mut tasks: Vec<ReadTask> = (0..=last)
-            .map(|it| new_task(it, below(it), below(it).into_iter().collect()))
+            .map(|it| new_task(it, parent_of(it), below(it).into_iter().collect()))
             .collect();
         tasks[0] = new_task(0, None, closing);
         tasks
@@ -110,7 +131,8 @@ fn the_longest_chain_and_the_longest_cycle_do_not_overflow_the_stack() {
     assert_eq!(data["cycle_length"], json!(TASKS_LIMIT));
     assert_eq!(data["cycle"].as_array().unwrap().len(), LISTED_IDS_LIMIT);
     // A loop of parents of the same length.
-    let mut tasks = chain(Vec::new());
+    let parents = (0..=last).map(|it| new_task(it, below(it), Vec::new()));
+    let mut tasks: Vec<ReadTask> = parents.collect();
     tasks[0] = new_task(0, Some(last), Vec::new());
     assert_eq!(validated(tasks).unwrap_err().kind(), ProblemKind::Tree);
 }

@@ -30,11 +30,12 @@ fn id(number: u128) -> TaskId {
     TaskId::from_random(Uuid::from_u128(number))
 }
 
-/// Existing tasks: 100 is the root of a flow with 101 (completed) and 102 (failed); 200 is another flow; 300 is
-/// invisible.
+/// Existing tasks: 100 is the root of a flow with 101 (completed), 102 (failed) and 150 (one level above the limit); 200
+/// is another flow; 300 is invisible.
 fn known(task: TaskId) -> Option<KnownTask> {
     let row = |root, state, is_visible| KnownTask {
         root: id(root),
+        level: if id(root) == task { 1 } else { 2 },
         state,
         is_visible,
     };
@@ -42,6 +43,13 @@ fn known(task: TaskId) -> Option<KnownTask> {
         (100, row(100, State::InProgress, true)),
         (101, row(100, State::Completed, true)),
         (102, row(100, State::Failed, true)),
+        (
+            150,
+            KnownTask {
+                level: TREE_LEVELS_LIMIT - 1,
+                ..row(100, State::Completed, true)
+            },
+        ),
         (200, row(200, State::Completed, true)),
         (300, row(300, State::Completed, false)),
     ]

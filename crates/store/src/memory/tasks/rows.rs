@@ -154,6 +154,19 @@ impl Rows for MemoryRows<'_> {
         done(())
     }
 
+    fn authorize(
+        &mut self,
+        flow: Key,
+        authority: Option<Arc<str>>,
+    ) -> BoxFuture<'_, Result<(), StoreError>> {
+        let keys = self.tasks.flows.get(&flow).cloned().unwrap_or_default();
+        for key in keys {
+            self.tasks
+                .change(key, |task| task.authority.clone_from(&authority));
+        }
+        done(())
+    }
+
     fn mark_referenced<'a>(&'a mut self, keys: &'a [Key]) -> BoxFuture<'a, Result<(), StoreError>> {
         for key in keys {
             self.changing()
@@ -363,6 +376,12 @@ impl Rows for MemoryRows<'_> {
             .take(limit)
             .map(|(number, it)| (*number, it.clone()));
         done(entries.collect())
+    }
+
+    fn last_announced(&mut self, flow: Key) -> BoxFuture<'_, Result<u64, StoreError>> {
+        let journal = self.tasks.journals.get(&flow);
+        let last = journal.and_then(|it| it.last_key_value());
+        done(last.map_or(0, |(number, _)| *number))
     }
 
     fn trim_journal(&mut self, flow: Key, keep: usize) -> BoxFuture<'_, Result<(), StoreError>> {

@@ -60,6 +60,11 @@ const REDEFINE: &str = "
         sorted AS (UPDATE panpan.task_runs SET priority = $3 WHERE key = $1)
     UPDATE panpan.tasks SET user_id = $4, operation = $5 WHERE key = $1";
 
+const AUTHORIZE: &str = "
+    UPDATE panpan.task_definitions SET authority = $2
+    WHERE task = ANY(ARRAY(SELECT key FROM panpan.tasks WHERE flow = $1))
+        AND authority IS DISTINCT FROM $2";
+
 const MARK_REFERENCED: &str = "
     UPDATE panpan.tasks SET has_references = true WHERE key = ANY($1) AND NOT has_references";
 
@@ -196,6 +201,17 @@ pub(super) async fn redefine(
         Box::new(redefined.operation.as_deref().map(bytes)),
     ];
     transaction.send(REDEFINE, values).await
+}
+
+/// Replaces the authority of a flow.
+pub(super) async fn authorize(
+    transaction: &mut Transaction<'_>,
+    flow: Key,
+    authority: Option<Arc<str>>,
+) -> Result<(), StoreError> {
+    let authority = authority.map(SharedText);
+    let values: Vec<Value> = vec![Box::new(flow.0), Box::new(authority)];
+    transaction.send(AUTHORIZE, values).await
 }
 
 /// Notes that other tasks refer to these as their originals.

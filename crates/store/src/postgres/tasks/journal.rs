@@ -75,6 +75,18 @@ impl Journal {
         Ok(())
     }
 
+    /// The number of the last entry of a flow, with those that are not written yet.
+    pub(super) async fn last_number(
+        &mut self,
+        transaction: &mut Transaction<'_>,
+        flow: Key,
+    ) -> Result<u64, StoreError> {
+        self.lock(transaction, &[flow]).await?;
+        let last = self.last.get(&flow).copied().unwrap_or_default();
+        let waiting = self.announced.iter().filter(|it| it.flow == flow).count();
+        Ok(last.cast_unsigned() + waiting as u64)
+    }
+
     /// Writes the entries, then deletes old ones.
     pub(super) async fn write(
         &mut self,

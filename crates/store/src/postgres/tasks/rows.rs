@@ -120,6 +120,15 @@ impl Rows for PostgresRows<'_> {
         Box::pin(change::redefine(self.changing(), key, redefined))
     }
 
+    // What the tasks of a flow may call is no news: they are released afterwards.
+    fn authorize(
+        &mut self,
+        flow: Key,
+        authority: Option<Arc<str>>,
+    ) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(change::authorize(&mut self.transaction, flow, authority))
+    }
+
     fn mark_referenced<'a>(&'a mut self, keys: &'a [Key]) -> BoxFuture<'a, Result<(), StoreError>> {
         match keys {
             [] => nothing(),
@@ -280,6 +289,10 @@ impl Rows for PostgresRows<'_> {
             after,
             limit,
         ))
+    }
+
+    fn last_announced(&mut self, flow: Key) -> BoxFuture<'_, Result<u64, StoreError>> {
+        Box::pin(self.journal.last_number(&mut self.transaction, flow))
     }
 
     fn trim_journal(&mut self, flow: Key, keep: usize) -> BoxFuture<'_, Result<(), StoreError>> {

@@ -34,6 +34,10 @@ const REDEFINE: &str = "UPDATE task_definitions SET text = ?2 WHERE task = ?1";
 const REORDER: &str = "
     UPDATE tasks SET priority = ?2, user_id = ?3, operation = ?4 WHERE key = ?1";
 
+const AUTHORIZE: &str = "
+    UPDATE task_definitions SET authority = ?2
+    WHERE task IN (SELECT key FROM tasks WHERE flow = ?1) AND authority IS NOT ?2";
+
 const MARK_REFERENCED: &str = "UPDATE tasks SET has_references = 1 WHERE key = ?1";
 
 const DELETES: [&str; 5] = [
@@ -172,6 +176,17 @@ pub(super) fn redefine(
         redefined.user_id,
         redefined.operation,
     ])?;
+    Ok(())
+}
+
+/// Replaces the authority of a flow.
+pub(super) fn authorize(
+    connection: &Connection,
+    flow: Key,
+    authority: Option<&str>,
+) -> Result<(), QueryError> {
+    let mut statement = connection.prepare_cached(AUTHORIZE)?;
+    statement.execute(params![flow.0, authority])?;
     Ok(())
 }
 

@@ -104,6 +104,14 @@ impl Rows for SqliteRows<'_> {
         self.run(|connection, _| change::redefine(connection, key, redefined))
     }
 
+    fn authorize(
+        &mut self,
+        flow: Key,
+        authority: Option<Arc<str>>,
+    ) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.run(|connection, _| change::authorize(connection, flow, authority.as_deref()))
+    }
+
     fn mark_referenced<'a>(&'a mut self, keys: &'a [Key]) -> BoxFuture<'a, Result<(), StoreError>> {
         self.run(|connection, _| change::mark_referenced(connection, keys))
     }
@@ -231,6 +239,10 @@ impl Rows for SqliteRows<'_> {
         limit: usize,
     ) -> BoxFuture<'_, Result<JournalPage, StoreError>> {
         self.run(|connection, _| select::announcements(connection, flow, after, limit))
+    }
+
+    fn last_announced(&mut self, flow: Key) -> BoxFuture<'_, Result<u64, StoreError>> {
+        self.run(|connection, _| select::last_announced(connection, flow))
     }
 
     fn trim_journal(&mut self, flow: Key, keep: usize) -> BoxFuture<'_, Result<(), StoreError>> {

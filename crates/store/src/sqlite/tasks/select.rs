@@ -99,6 +99,8 @@ const ANNOUNCEMENTS: &str = "
     SELECT number, flow, task, at, what, state, progress FROM task_journal
     WHERE flow = ?1 AND number > ?2 ORDER BY number LIMIT ?3";
 
+const LAST_ANNOUNCED: &str = "SELECT max(number) FROM task_journal WHERE flow = ?1";
+
 /// The tasks with these ids.
 pub(super) fn by_id(connection: &Connection, ids: &[TaskId]) -> Result<Vec<Row>, QueryError> {
     each(
@@ -293,6 +295,13 @@ pub(super) fn resting(
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let parameters = [since.as_millisecond(), limit];
     all(connection, RESTING, parameters, |row| Ok(Key(row.get(0)?)))
+}
+
+/// The number of the last entry of a journal.
+pub(super) fn last_announced(connection: &Connection, flow: Key) -> Result<u64, QueryError> {
+    let mut statement = connection.prepare_cached(LAST_ANNOUNCED)?;
+    let last: Option<i64> = statement.query_row([flow.0], |row| row.get(0))?;
+    Ok(last.unwrap_or_default().cast_unsigned())
 }
 
 /// Entries of a journal.

@@ -109,6 +109,7 @@ impl Rows for HoldingRows<'_> {
         count(filter: &'a Filter) -> [u64; 5];
         definitions(keys: &'a [Key]) -> Vec<StoredDefinition>;
         redefine(key: Key, redefined: &'a Redefined) -> ();
+        authorize(flow: Key, authority: Option<Arc<str>>) -> ();
         mark_referenced(keys: &'a [Key]) -> ();
         delete(keys: &'a [Key]) -> ();
         dependencies(keys: &'a [Key]) -> Vec<Edge>;
@@ -130,6 +131,7 @@ impl Rows for HoldingRows<'_> {
         failures(flow: Key, limit: usize) -> Failures;
         announce(announced: &'a [Announced]) -> ();
         announcements(flow: Key, after: u64, limit: usize) -> JournalPage;
+        last_announced(flow: Key) -> u64;
         trim_journal(flow: Key, keep: usize) -> ();
         resting(since: Timestamp, limit: usize) -> Vec<Key>;
     }

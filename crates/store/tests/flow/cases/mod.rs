@@ -1,5 +1,6 @@
 //! The cases that every store passes, by topic.
 
+pub(crate) mod authority;
 pub(crate) mod copies;
 pub(crate) mod execution;
 pub(crate) mod limits;
@@ -49,6 +50,15 @@ macro_rules! all {
                 a_tree_nests_all_descendants,
                 children_are_only_the_direct_ones,
                 statistics_count_by_status,
+                a_summary_has_no_inputs_and_no_results,
+                a_list_ends_before_it_becomes_too_large,
+                the_deepest_tree_can_be_read_by_common_parsers,
+            ]
+            authority: [
+                an_owner_executes_with_the_scopes_of_now,
+                tasks_that_others_add_belong_to_the_owner_of_the_flow,
+                a_change_is_checked_against_the_authority_of_the_flow,
+                a_refused_copy_names_the_original,
             ]
             limits: [
                 a_flow_runs_only_so_many_tasks_at_once,
@@ -103,6 +113,9 @@ macro_rules! all {
                 an_idle_worker_writes_nothing,
                 cancelling_the_last_task_ends_the_journal,
                 a_reader_learns_of_events_that_are_gone,
+                an_execution_is_followed_to_its_own_end,
+                a_reader_who_knows_the_last_event_is_not_kept_waiting,
+                the_events_of_a_deleted_flow_end,
             ]
         }
     };

@@ -1,5 +1,6 @@
 //! Lists, trees and counts of tasks.
 
+use panpan_flow::TREE_LEVELS_LIMIT;
 use serde_json::{Value, json};
 
 use crate::support::{Fixture, below, id, task};
@@ -108,4 +109,94 @@ pub(crate) async fn statistics_count_by_status(fixture: Fixture) {
         (&flow["total"], &flow["by_status"]["pending"]),
         (&json!(1), &json!(1))
     );
+}
+
+pub(crate) async fn a_summary_has_no_inputs_and_no_results(fixture: Fixture) {
+    let _worker = fixture.worker();
+    let mut one = task(1, "one");
+    one["colour"] = json!("red");
+    one["schemas"]["input_schema"] = json!({"type": "object"});
+    fixture
+        .execute(json!([one, below(task(2, "two"), &[])]))
+        .await;
+    fixture.wait_for(&id(1), "completed").await;
+    let whole = fixture.task(&id(1)).await;
+    let summary = json!({"fields": "summary"});
+    let listed = fixture.ok("tasks/list", summary).await["tasks"][0].take();
+    let mut expected = whole;
+    for member in ["inputs", "params", "result", "colour"] {
+        expected.as_object_mut().unwrap().remove(member);
+    }
+    expected["schemas"] = json!({"method": "test/run"});
+    assert_eq!(listed, expected);
+    let of_first = json!({"task_id": id(1), "parent_id": id(1), "fields": "summary"});
+    let tree = fixture.ok("tasks/tree", of_first.clone()).await;
+    assert_eq!(tree["task"], expected);
+    let children = fixture.ok("tasks/children", of_first).await;
+    assert_eq!(children["children"][0]["inputs"], Value::Null);
+    let code = fixture.code("tasks/list", json!({"fields": "some"})).await;
+    assert_eq!(code, "INVALID_INPUT");
+}
+
+pub(crate) async fn a_list_ends_before_it_becomes_too_large(fixture: Fixture) {
+    let large = |number: u64| {
+        let mut task = task(number, "large");
+        task["inputs"]["text"] = json!("x".repeat(3_500_000));
+        task
+    };
+    let tasks = json!([large(1), below(large(2), &[]), below(large(3), &[])]);
+    fixture.ok("tasks/create", json!({"tasks": tasks})).await;
+    let first = fixture.ok("tasks/list", json!({})).await;
+    assert_eq!(ids(&first["tasks"]), [id(1), id(2)]);
+    assert_eq!(
+        (&first["total"], &first["next_offset"]),
+        (&json!(3), &json!(2))
+    );
+    let second = fixture.ok("tasks/list", json!({"offset": 2})).await;
+    assert_eq!(ids(&second["tasks"]), [id(3)]);
+    assert_eq!(second["next_offset"], Value::Null);
+    let summary = fixture.ok("tasks/list", json!({"fields": "summary"})).await;
+    assert_eq!(ids(&summary["tasks"]).len(), 3);
+    assert_eq!(summary["next_offset"], Value::Null);
+    let tree = json!({"task_id": id(1)});
+    let refused = fixture.call("tasks/tree", tree).await.unwrap_err();
+    assert_eq!(refused.code().as_str(), "INVALID_INPUT");
+    assert!(
+        refused.message().contains("3 tasks"),
+        "{}",
+        refused.message()
+    );
+    let summary = json!({"task_id": id(1), "fields": "summary"});
+    let tree = fixture.ok("tasks/tree", summary).await;
+    assert_eq!(tree["children"].as_array().unwrap().len(), 2);
+    // Nothing of the results is read for a copy, and nothing is left out.
+    let copy = json!({"task_id": id(1), "copy_children": true});
+    fixture.ok("tasks/copy", copy).await;
+}
+
+pub(crate) async fn the_deepest_tree_can_be_read_by_common_parsers(fixture: Fixture) {
+    let level = |number: u64| {
+        let mut task = task(number, "level");
+        if number > 1 {
+            task["parent_id"] = json!(id(number - 1));
+        }
+        task
+    };
+    let deepest = TREE_LEVELS_LIMIT as u64;
+    let tasks: Vec<Value> = (1..deepest).map(level).collect();
+    fixture.ok("tasks/create", json!({"tasks": tasks})).await;
+    fixture.ok("tasks/create", level(deepest)).await;
+    let code = fixture.code("tasks/create", level(deepest + 1)).await;
+    assert_eq!(code, "TASK_TREE_VALIDATION_FAILED");
+    // Changes of the deepest task are not refused.
+    let rename = json!({"task_id": id(deepest), "updates": {"inputs": {"name": "new"}}});
+    fixture.ok("tasks/update", rename).await;
+    let tree = fixture.ok("tasks/tree", json!({"task_id": id(1)})).await;
+    let response = json!({"jsonrpc": "2.0", "id": 1, "result": tree}).to_string();
+    let read: Value = serde_json::from_str(&response).unwrap();
+    let pointer = format!(
+        "/result{}/task/id",
+        "/children/0".repeat(TREE_LEVELS_LIMIT - 1)
+    );
+    assert_eq!(read.pointer(&pointer), Some(&json!(id(deepest))));
 }

@@ -1,7 +1,11 @@
 //! What a worker makes of tasks: fairness, results, progress, late ends and poison tasks.
 
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
 use panpan_flow::ports::Ending;
 use panpan_flow::testing::{End, HandWorker};
+use panpan_runtime::CallRequest;
 use serde_json::{Value, json};
 
 use crate::support::{Fixture, LEASE_MS, below, calling, id, task};
@@ -233,4 +237,77 @@ pub(crate) async fn a_reader_learns_of_events_that_are_gone(fixture: Fixture) {
     // A reader that has received them misses nothing.
     let last = after[0]["id"].as_u64().unwrap();
     assert_eq!(fixture.events(&id(1), last).await, after[1..]);
+}
+
+/// Time for something that must not happen.
+async fn moment() {
+    tokio::time::sleep(Duration::from_millis(50)).await;
+}
+
+pub(crate) async fn an_execution_is_followed_to_its_own_end(fixture: Fixture) {
+    let worker = fixture.worker();
+    let tasks = json!({"tasks": [task(1, "root"), below(task(2, "child"), &[])]});
+    fixture.ok("tasks/create", tasks).await;
+    fixture.ok("tasks/execute", json!({"task_id": id(2)})).await;
+    fixture.wait_for_rest(&id(1)).await;
+    drop(worker);
+    let execute = json!({"task_id": id(1)});
+    let executed = fixture.ok("tasks/execute", execute).await;
+    let after = executed["events_after"].as_u64().unwrap();
+    let root = id(1);
+    let events = fixture.events(&root, after);
+    let starting = async {
+        moment().await;
+        fixture.worker()
+    };
+    let (events, _worker) = futures_util::join!(events, starting);
+    let of_root = |it: &&Value| it["data"]["task_id"] == id(1);
+    let names: Vec<&str> = events
+        .iter()
+        .filter(of_root)
+        .map(|it| it["event"].as_str().unwrap())
+        .collect();
+    let update = "task_status_update";
+    assert_eq!(
+        names,
+        [update, update, "task_completed", update],
+        "{events:#?}"
+    );
+    let is_final: Vec<bool> = events
+        .iter()
+        .map(|it| it["data"]["final"] == true)
+        .collect();
+    assert_eq!(is_final, [false, false, false, true]);
+    // Tasks that join the flow are an execution, too.
+    let joining = json!({"tasks": [below(task(3, "joining"), &[])]});
+    let executed = fixture.ok("tasks/execute", joining).await;
+    let after = executed["events_after"].as_u64().unwrap();
+    let joined = fixture.events(&id(1), after).await;
+    assert_eq!(joined.len(), 4, "{joined:#?}");
+}
+
+pub(crate) async fn a_reader_who_knows_the_last_event_is_not_kept_waiting(fixture: Fixture) {
+    let _worker = fixture.worker();
+    fixture.execute(json!([task(1, "one")])).await;
+    let events = fixture.events(&id(1), 0).await;
+    let last = events.last().unwrap()["id"].as_u64().unwrap();
+    assert_eq!(fixture.events(&id(1), last).await, [] as [Value; 0]);
+}
+
+pub(crate) async fn the_events_of_a_deleted_flow_end(fixture: Fixture) {
+    fixture.ok("tasks/create", task(1, "one")).await;
+    let input = json!({"task_id": id(1)});
+    let request = CallRequest::from_wire("tasks/events", input.clone());
+    let mut events = fixture.dispatcher.subscribe(request).unwrap();
+    let deleting = async {
+        moment().await;
+        fixture.ok("tasks/delete", input).await;
+        fixture.clock.advance_forever().await;
+    };
+    let failure = tokio::select! {
+        event = events.next() => event.unwrap().unwrap_err(),
+        () = deleting => unreachable!("the clock advances forever"),
+    };
+    assert_eq!(failure.code().as_str(), "TASK_NOT_FOUND");
+    assert!(events.next().await.is_none());
 }

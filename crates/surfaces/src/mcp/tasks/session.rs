@@ -150,7 +150,7 @@ impl Server {
             offset.ok_or_else(|| rpc_error::invalid_params("unknown cursor"))
         });
         let offset = cursor.transpose()?.unwrap_or_default();
-        let input = json!({"limit": PAGE, "offset": offset, "roots": true});
+        let input = json!({"limit": PAGE, "offset": offset, "roots": true, "fields": "summary"});
         let mut listed = self
             .task_operation(caller, LIST, input, None)
             .await
