@@ -1,7 +1,7 @@
 //! The rules of flows, as transactions over the rows of a store.
 //!
 //! `changes` applies events to tasks and carries them to dependents, `check` validates tasks against stored ones, and
-//! `cycle` finds cycles among them. The other modules are the transactions: `create`, `copy`, `update`, `claim` and `work`
+//! `cycle` finds cycles among them. The other modules are the transactions: `create`, `copy`, `update`, `claim`, `contents` and `work`
 //! (what a worker does), `commands` (what a caller does), `view` (what a caller reads), `sweep`;
 //! `notice` adds messages to webhooks.
 
@@ -9,6 +9,7 @@ mod changes;
 mod check;
 mod claim;
 mod commands;
+mod contents;
 mod copy;
 mod create;
 mod cycle;
@@ -18,8 +19,9 @@ mod update;
 mod view;
 mod work;
 
-pub(crate) use claim::{Claimed, ClaimedTask, claim};
+pub(crate) use claim::{Claimed, ClaimedTask, claim, keep_offered};
 pub(crate) use commands::{Cancel, Execute, Executed, cancel, delete, execute};
+pub(crate) use contents::Contents;
 pub(crate) use copy::{Copied, Copy, copy};
 pub(crate) use create::{Created, Creator, Release, create};
 pub(crate) use notice::NOTIFY;
@@ -28,4 +30,4 @@ pub use sweep::{FLOWS_KEPT_MS, FLOWS_SWEPT_AT_ONCE};
 pub(crate) use update::{Update, update};
 pub(crate) use view::{FoundTask, Visible, children, find, find_visible, list, tree};
 pub use work::JOURNAL_EVENTS_LIMIT;
-pub(crate) use work::{Ended, Extended, Finished, Lease, extend, finish, later, rest};
+pub(crate) use work::{Ended, Extended, Finished, Lease, extend, finish, later, lost, rest};

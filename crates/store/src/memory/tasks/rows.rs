@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use panpan_flow::ports::{
-    Announced, Edge, Filter, Histories, JournalPage, Key, NewRow, Page, Redefined, Row, Rows,
-    StoredDefinition, StoredOutcome,
+    Announced, Edge, Filter, Histories, JournalPage, Key, NewRow, Page, Redefined, ResultSizes,
+    Row, Rows, StoredDefinition, StoredOutcome,
 };
 use panpan_flow::{Priority, Queued, State, TaskId};
 use panpan_runtime::BoxFuture;
@@ -178,12 +178,20 @@ impl Rows for MemoryRows<'_> {
         &'a mut self,
         keys: &'a [Key],
     ) -> BoxFuture<'a, Result<Vec<StoredOutcome>, StoreError>> {
-        let current = |task: &Task| {
-            let generation = task.row.run.generation;
-            let mut outcomes = task.outcomes.iter();
-            outcomes.find(|it| it.generation == generation).cloned()
-        };
+        let current = |task: &Task| task.outcome().cloned();
         done(self.tasks.found(keys).filter_map(current).collect())
+    }
+
+    fn result_sizes<'a>(
+        &'a mut self,
+        keys: &'a [Key],
+    ) -> BoxFuture<'a, Result<ResultSizes, StoreError>> {
+        done(
+            self.tasks
+                .found(keys)
+                .filter_map(Task::result_size)
+                .collect(),
+        )
     }
 
     fn generations(&mut self, key: Key) -> BoxFuture<'_, Result<Vec<StoredOutcome>, StoreError>> {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use panpan_flow::TaskId;
 use panpan_flow::ports::{
-    Announced, Edge, Filter, Histories, JournalPage, Key, NewRow, Page, Redefined, Row, Rows,
-    StoredDefinition, StoredOutcome,
+    Announced, Edge, Filter, Histories, JournalPage, Key, NewRow, Page, Redefined, ResultSizes,
+    Row, Rows, StoredDefinition, StoredOutcome,
 };
 use panpan_runtime::BoxFuture;
 use panpan_runtime::ports::StoreError;
@@ -139,6 +139,13 @@ impl Rows for SqliteRows<'_> {
         keys: &'a [Key],
     ) -> BoxFuture<'a, Result<Vec<StoredOutcome>, StoreError>> {
         self.run(|connection, _| select::outcomes(connection, keys))
+    }
+
+    fn result_sizes<'a>(
+        &'a mut self,
+        keys: &'a [Key],
+    ) -> BoxFuture<'a, Result<ResultSizes, StoreError>> {
+        self.run(|connection, _| select::result_sizes(connection, keys))
     }
 
     fn generations(&mut self, key: Key) -> BoxFuture<'_, Result<Vec<StoredOutcome>, StoreError>> {
