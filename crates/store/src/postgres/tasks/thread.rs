@@ -59,8 +59,10 @@ impl TaskThreads {
         })?;
         let shared = started.at_once.clone();
         started.spawn("panpan-leases", move || {
-            let serve =
-                async { while lane::start(&shared, 1, None).join_next().await.is_some() {} };
+            let serve = async {
+                let mut running = lane::start(&shared, 1, None);
+                while running.join_next().await.is_some() {}
+            };
             let _ = lane::run_on_thread(&shared, serve);
         })?;
         Ok(started)
