@@ -50,6 +50,36 @@ fn a_worker_runs_tasks_of_a_file() {
     check_tasks_run(&format!("sqlite:{}", folder.path("tasks.db").display()));
 }
 
+fn check_sources_may_differ(store: &str) {
+    let folder = Folder::new();
+    let mut without = Server::worker(&folder, &["--store", store, "--demo=false"]);
+    let waiting = execute(&folder, store, "demo/order", &json!({"item": "tea"}));
+    // It has looked for tasks since.
+    let group = json!({"tasks": [{"name": "group"}]});
+    let started = call(&folder, store, "tasks/execute", &group);
+    let group = started["root_task_id"].as_str().unwrap();
+    until("the group", || status(&folder, store, group) == "completed");
+    assert_eq!(status(&folder, store, &waiting), "pending");
+    let mut with = Server::worker(&folder, &["--store", store]);
+    until("the task", || {
+        status(&folder, store, &waiting) == "completed"
+    });
+    without.stop();
+    with.stop();
+}
+
+#[test]
+fn workers_of_a_database_may_have_different_sources() {
+    check_sources_may_differ(&PostgresServer::shared().new_database());
+}
+
+#[test]
+fn workers_of_a_file_may_have_different_sources() {
+    let folder = Folder::new();
+    let file = folder.path("tasks.db");
+    check_sources_may_differ(&format!("sqlite:{}", file.display()));
+}
+
 #[test]
 fn a_worker_ends_running_tasks_before_it_stops() {
     let (folder, store) = (Folder::new(), PostgresServer::shared().new_database());

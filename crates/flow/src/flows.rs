@@ -74,6 +74,10 @@ impl Flows {
         &*self.0.tasks
     }
 
+    pub(crate) fn shared_tasks(&self) -> Arc<dyn Tasks> {
+        self.0.tasks.clone()
+    }
+
     /// Adds the tasks that the parameters describe, all or none.
     pub(crate) async fn create(
         &self,

@@ -24,7 +24,7 @@ mod worker;
 pub use engine::{ANSWER_BYTES_LIMIT, FLOWS_KEPT_MS, FLOWS_SWEPT_AT_ONCE, JOURNAL_EVENTS_LIMIT};
 pub use error::{Blockers, Obstacle, TaskError, Unsatisfied};
 pub use flows::{Flows, TASKS_SCOPE};
-pub use limits::TaskLimits;
+pub use limits::{OPERATION_MISSING_MS, TaskLimits};
 pub use operations::operations;
 pub use plan::{
     About, DEPENDENCIES_LIMIT, KnownTask, KnownTasks, LISTED_IDS_LIMIT, Methods, PROBLEMS_LIMIT,
@@ -32,8 +32,8 @@ pub use plan::{
     TOTAL_DEPENDENCIES_LIMIT, TREE_LEVELS_LIMIT, ids_to_look_up,
 };
 pub use references::{
-    Found, InvalidReference, RESOLVED_BYTES_LIMIT, Reference, ReferenceError, may_have_references,
-    references, resolve,
+    Found, InvalidReference, REFERRED_BYTES_LIMIT, RESOLVED_BYTES_LIMIT, Reference, ReferenceError,
+    may_have_references, references, resolve,
 };
 pub use state::{State, Transition};
 pub use step::{Action, Announcement, Queued, Run, TaskEvent, is_satisfied, step};

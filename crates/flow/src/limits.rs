@@ -1,11 +1,23 @@
-//! How many tasks of one flow or one operation run at once in a process.
+//! How many tasks of one flow or one operation run at once in a process: none of an operation that it does not offer.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
+use jiff::Timestamp;
+use panpan_runtime::Registry;
+
 use crate::ports::{Key, Row};
+
+/// How long a ready task waits for a process that offers its operation before it fails: 10 minutes.
+pub const OPERATION_MISSING_MS: u64 = 10 * 60 * 1000;
+
+/// When a process that offers an operation shows that it does, for tasks that another one has set aside.
+const STILL_OFFERED_MS: u64 = OPERATION_MISSING_MS / 2;
+
+/// The times of groups have this precision, so that there are few groups.
+const GROUP_MS: i64 = 60 * 1000;
 
 /// How many tasks run at once in a process, besides the limit of all of them. Without a number there is no limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,6 +42,7 @@ impl TaskLimits {
                 let own = self.operations.get(&**name).copied();
                 own.or(self.per_operation)
             }
+            Group::Missing { .. } => None,
         };
         limit.map_or(usize::MAX, NonZeroUsize::get)
     }
@@ -42,6 +55,12 @@ pub(crate) enum Group {
     Flow(Key),
     /// Those that call an operation.
     Operation(Arc<str>),
+    /// Those that call an operation which the process that found them did not offer.
+    Missing {
+        /// When they were found, in milliseconds since 1970. Rounded up.
+        since_ms: i64,
+        operation: Arc<str>,
+    },
 }
 
 impl Group {
@@ -50,7 +69,39 @@ impl Group {
         match name.split_once(':')? {
             ("flow", key) => key.parse().ok().map(|key| Group::Flow(Key(key))),
             ("operation", operation) => Some(Group::Operation(operation.into())),
+            ("missing", rest) => {
+                let (since_ms, operation) = rest.split_once(':')?;
+                let since_ms = since_ms.parse().ok()?;
+                let operation = operation.into();
+                Some(Group::Missing {
+                    since_ms,
+                    operation,
+                })
+            }
             _ => None,
+        }
+    }
+
+    /// The group of tasks that call an operation which this process does not offer.
+    pub(crate) fn missing(operation: Arc<str>, now: Timestamp) -> Self {
+        let rounded_up = now.as_millisecond().saturating_add(GROUP_MS - 1);
+        Group::Missing {
+            since_ms: rounded_up - rounded_up.rem_euclid(GROUP_MS),
+            operation,
+        }
+    }
+
+    /// Whether nobody has run its tasks for so long that they fail.
+    fn is_given_up(&self, now: Timestamp) -> bool {
+        self.has_waited(OPERATION_MISSING_MS, now)
+    }
+
+    fn has_waited(&self, ms: u64, now: Timestamp) -> bool {
+        match self {
+            Group::Missing { since_ms, .. } => {
+                now.as_millisecond() >= since_ms.saturating_add_unsigned(ms)
+            }
+            Group::Flow(_) | Group::Operation(_) => false,
         }
     }
 
@@ -65,6 +116,29 @@ impl fmt::Display for Group {
         match self {
             Group::Flow(key) => write!(formatter, "flow:{}", key.0),
             Group::Operation(operation) => write!(formatter, "operation:{operation}"),
+            Group::Missing {
+                since_ms,
+                operation,
+            } => write!(formatter, "missing:{since_ms}:{operation}"),
+        }
+    }
+}
+
+/// The operations that a process offers.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Offered {
+    /// Every operation.
+    #[default]
+    All,
+    /// Those of a registry.
+    In(Arc<Registry>),
+}
+
+impl Offered {
+    pub(crate) fn has(&self, operation: &str) -> bool {
+        match self {
+            Offered::All => true,
+            Offered::In(registry) => registry.get(operation).is_some(),
         }
     }
 }
@@ -73,6 +147,11 @@ impl fmt::Display for Group {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Room {
     limits: Arc<TaskLimits>,
+    offered: Offered,
+    /// Whether tasks end whose operation nobody has offered for long.
+    gives_up: bool,
+    /// The names of groups whose tasks are left where they are.
+    left_aside: BTreeSet<Arc<str>>,
     running: BTreeMap<Group, usize>,
 }
 
@@ -84,7 +163,7 @@ impl Room {
     ) -> Self {
         let mut room = Self {
             limits,
-            running: BTreeMap::new(),
+            ..Self::default()
         };
         if room.is_limited() {
             running.for_each(|row| room.take(row));
@@ -92,22 +171,74 @@ impl Room {
         room
     }
 
-    /// Whether there is any limit.
+    /// The same room, without any for operations that the process does not offer.
+    pub(crate) fn offering(mut self, offered: Offered) -> Self {
+        self.offered = offered;
+        self
+    }
+
+    /// The same room, in a process that ends tasks whose operation nobody has offered for long.
+    pub(crate) fn giving_up(mut self, gives_up: bool) -> Self {
+        self.gives_up = gives_up;
+        self
+    }
+
+    /// Leaves the tasks of a group where they are.
+    pub(crate) fn leave_aside(&mut self, group: Arc<str>) {
+        self.left_aside.insert(group);
+    }
+
+    /// Whether there is any limit, apart from operations that the process does not offer.
     pub(crate) fn is_limited(&self) -> bool {
         !self.limits.is_empty()
     }
 
-    /// How many more tasks of a group may run.
-    pub(crate) fn left(&self, group: &Group) -> usize {
+    /// How many more tasks may run of those that are set aside in the group of this name.
+    pub(crate) fn left_of(&self, name: &Arc<str>) -> usize {
+        match Group::from_name(name) {
+            _ if self.left_aside.contains(name) => 0,
+            Some(Group::Missing { operation, .. }) => match self.offered.has(&operation) {
+                true => self.left(&Group::Operation(operation)),
+                false => 0,
+            },
+            Some(group) => self.left(&group),
+            None => usize::MAX,
+        }
+    }
+
+    /// Whether the tasks that are set aside in the group of this name fail: nobody offers their operation.
+    pub(crate) fn gives_up(&self, name: &str, now: Timestamp) -> bool {
+        let group = Group::from_name(name).filter(|_| self.gives_up);
+        group.is_some_and(|group| group.is_given_up(now) && !self.offers(&group))
+    }
+
+    /// Whether this process offers the operation of a group that another one has set aside long ago.
+    pub(crate) fn still_offers(&self, name: &str, now: Timestamp) -> bool {
+        let group = Group::from_name(name);
+        group.is_some_and(|it| it.has_waited(STILL_OFFERED_MS, now) && self.offers(&it))
+    }
+
+    fn offers(&self, group: &Group) -> bool {
+        match group {
+            Group::Missing { operation, .. } | Group::Operation(operation) => {
+                self.offered.has(operation)
+            }
+            Group::Flow(_) => true,
+        }
+    }
+
+    fn left(&self, group: &Group) -> usize {
         let running = self.running.get(group).copied().unwrap_or_default();
         self.limits.of(group).saturating_sub(running)
     }
 
     /// The group of the task that is full.
-    pub(crate) fn full(&self, row: &Row) -> Option<Group> {
-        match self.is_limited() {
-            true => Group::all_of(row).find(|group| self.left(group) == 0),
-            false => None,
+    pub(crate) fn full(&self, row: &Row, now: Timestamp) -> Option<Group> {
+        let missing = row.operation.as_ref().filter(|it| !self.offered.has(it));
+        match missing {
+            Some(operation) => Some(Group::missing(operation.clone(), now)),
+            None if self.is_limited() => Group::all_of(row).find(|group| self.left(group) == 0),
+            None => None,
         }
     }
 
@@ -127,11 +258,25 @@ mod tests {
 
     #[test]
     fn a_group_is_found_by_its_name() {
-        for group in [Group::Flow(Key(12)), Group::Operation("a:b/c".into())] {
+        let missing = Group::missing("a:b/c".into(), Timestamp::UNIX_EPOCH);
+        let operation = Group::Operation("a:b/c".into());
+        for group in [Group::Flow(Key(12)), operation, missing] {
             assert_eq!(Group::from_name(&group.to_string()), Some(group));
         }
-        for unknown in ["", "flow", "flow:x", "caller:1"] {
+        for unknown in ["", "flow", "flow:x", "caller:1", "missing:x", "missing:x:y"] {
             assert_eq!(Group::from_name(unknown), None, "{unknown}");
         }
+    }
+
+    #[test]
+    fn a_task_waits_at_least_so_long_for_its_operation() {
+        let at = |ms: i64| Timestamp::from_millisecond(ms).unwrap();
+        let limit_ms = i64::try_from(OPERATION_MISSING_MS).unwrap();
+        for (found_ms, rounded_ms) in [(0, 0), (1, GROUP_MS), (GROUP_MS, GROUP_MS)] {
+            let group = Group::missing("a/b".into(), at(found_ms));
+            assert!(!group.is_given_up(at(rounded_ms + limit_ms - 1)));
+            assert!(group.is_given_up(at(rounded_ms + limit_ms)));
+        }
+        assert!(!Group::Operation("a/b".into()).is_given_up(at(i64::from(i32::MAX))));
     }
 }

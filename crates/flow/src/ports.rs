@@ -15,11 +15,12 @@ use crate::state::State;
 use crate::step::{Announcement, Run};
 use crate::task::{Priority, TaskId};
 
+mod debug;
 mod filter;
 mod function;
 
 pub use filter::{Filter, Page};
-pub(crate) use function::{read, write};
+pub(crate) use function::{read, read_at_once, write, write_at_once};
 
 /// Stores tasks.
 pub trait Tasks: Send + Sync + fmt::Debug {
@@ -30,6 +31,16 @@ pub trait Tasks: Send + Sync + fmt::Debug {
 
     /// Runs work that only reads, on one consistent state.
     fn read(&self, work: Box<dyn Work>) -> BoxFuture<'_, Result<(), StoreError>>;
+
+    /// Runs short work as `write` does, without waiting behind other work. Nobody is told of its changes.
+    fn write_at_once(&self, work: Box<dyn Work>) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.write(work)
+    }
+
+    /// Runs short work as `read` does, without waiting behind other work.
+    fn read_at_once(&self, work: Box<dyn Work>) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.read(work)
+    }
 
     /// Changes whenever tasks may have changed, also through another process if the store can tell. A hint: a change
     /// may be missed.
@@ -58,6 +69,14 @@ pub trait Rows: Send {
 
     /// The tasks with these keys, without those that do not exist, in any order.
     fn load<'a>(&'a mut self, keys: &'a [Key]) -> BoxFuture<'a, Result<Vec<Row>, StoreError>>;
+
+    /// The tasks with these keys that no other transaction has locked, in any order.
+    fn load_unlocked<'a>(
+        &'a mut self,
+        keys: &'a [Key],
+    ) -> BoxFuture<'a, Result<Vec<Row>, StoreError>> {
+        self.load(keys)
+    }
 
     /// Tasks that meet a condition, in the order of their keys.
     fn list<'a>(
@@ -123,6 +142,12 @@ pub trait Rows: Send {
         &'a mut self,
         keys: &'a [Key],
     ) -> BoxFuture<'a, Result<Vec<StoredOutcome>, StoreError>>;
+
+    /// The bytes of the current results of those of these tasks that are completed, in any order.
+    fn result_sizes<'a>(
+        &'a mut self,
+        keys: &'a [Key],
+    ) -> BoxFuture<'a, Result<ResultSizes, StoreError>>;
 
     /// The outcomes of all generations of a task, oldest first.
     fn generations(&mut self, key: Key) -> BoxFuture<'_, Result<Vec<StoredOutcome>, StoreError>>;
@@ -229,6 +254,8 @@ pub type JournalPage = Vec<(u64, Announced)>;
 
 /// Failed tasks with their messages.
 pub type Failures = Vec<(TaskId, Arc<str>)>;
+/// The bytes of results by task.
+pub type ResultSizes = Vec<(Key, usize)>;
 
 /// Histories of failed attempts by task, as JSON.
 pub type Histories = Vec<(Key, Arc<str>)>;
@@ -383,22 +410,5 @@ impl Announced {
     /// Whether it says that the whole flow rests.
     pub fn is_rest(&self) -> bool {
         self.task.is_none() && self.what != Announcement::Dropped
-    }
-}
-
-impl fmt::Debug for StoredDefinition {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let StoredDefinition { key, text, .. } = self;
-        write!(formatter, "StoredDefinition({key:?}, {} bytes)", text.len())
-    }
-}
-
-impl fmt::Debug for Ending {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Ending::Completed { result } => write!(formatter, "Completed({} bytes)", result.len()),
-            Ending::Failed { error, .. } => write!(formatter, "Failed({} bytes)", error.len()),
-            Ending::Cancelled { error } => write!(formatter, "Cancelled({} bytes)", error.len()),
-        }
     }
 }

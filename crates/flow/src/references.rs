@@ -3,8 +3,10 @@
 //!
 //! [`references`] finds them when a plan is validated, [`resolve`] replaces them before the task runs.
 
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::str::FromStr as _;
+use std::sync::Arc;
 
 use panpan_failure::pointer::{is_pointer, joined};
 use panpan_failure::read::type_name;
@@ -13,11 +15,15 @@ use panpan_runtime::shown;
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-use crate::task::TaskId;
+use crate::task::{TaskId, read_stored};
 
 /// The largest inputs after references are resolved, in bytes. Many references to one large result would
 /// otherwise multiply it.
 pub const RESOLVED_BYTES_LIMIT: usize = 16 * 1024 * 1024;
+
+/// The most bytes of the results that the inputs of one task may refer to. They are read as a whole, whatever part of
+/// them is needed.
+pub const REFERRED_BYTES_LIMIT: usize = 64 * 1024 * 1024;
 
 const FROM: &str = "$from";
 const POINTER: &str = "pointer";
@@ -191,6 +197,14 @@ pub enum ReferenceError {
         /// The reference.
         reference: Reference,
     },
+    /// The results that the inputs refer to are too large.
+    #[error(
+        "the results that the inputs refer to have {bytes} bytes together, and at most {REFERRED_BYTES_LIMIT} are read"
+    )]
+    ResultsTooLarge {
+        /// Their bytes.
+        bytes: usize,
+    },
 }
 
 impl From<ReferenceError> for Failure {
@@ -203,6 +217,13 @@ impl From<ReferenceError> for Failure {
             }
             ReferenceError::Missing { at, reference } => (at, reference, "no such value"),
             ReferenceError::TooLarge { at, reference } => (at, reference, "too large"),
+            ReferenceError::ResultsTooLarge { .. } => {
+                return failure
+                    .with_violation(Violation::value("/inputs".to_owned(), "too large"))
+                    .with_actions([
+                        "Refer to fewer or smaller results in the inputs of the task, then execute it again",
+                    ]);
+            }
         };
         failure
             .with_violation(Violation::value(format!("/inputs{at}"), reason))
@@ -222,22 +243,73 @@ pub fn resolve<'a>(
     inputs: &Map<String, Value>,
     result: impl Fn(TaskId) -> Option<&'a Value>,
 ) -> Result<Map<String, Value>, ReferenceError> {
-    let mut resolver = Resolver {
-        result,
-        room: RESOLVED_BYTES_LIMIT,
-        path: Path::default(),
-    };
-    resolver.members(inputs)
+    let value = |it: &Reference| Some(result(it.task)?.pointer(&it.pointer));
+    Resolver::of(value).members(inputs)
+}
+
+/// The same with the texts of stored results. Only what the inputs refer to stays in memory: a parsed result can take
+/// many times the memory of its text.
+pub(crate) fn resolve_stored(
+    inputs: &Map<String, Value>,
+    results: &BTreeMap<TaskId, Option<Arc<str>>>,
+) -> Result<Map<String, Value>, Unresolved> {
+    let mut referred: BTreeMap<TaskId, Vec<(String, Reference)>> = BTreeMap::new();
+    for (at, reference) in references(inputs).filter_map(Result::ok) {
+        let of_task = referred.entry(reference.task).or_default();
+        of_task.push((at, reference));
+    }
+    let mut values: HashMap<Reference, Option<Value>> = HashMap::new();
+    let mut room = RESOLVED_BYTES_LIMIT;
+    for (task, references) in referred {
+        let Some(Some(text)) = results.get(&task) else {
+            continue;
+        };
+        let result = read_stored(text)?;
+        for (at, reference) in references {
+            if values.contains_key(&reference) {
+                continue;
+            }
+            let value = result.pointer(&reference.pointer);
+            if let Some(value) = value {
+                let Some(left) = size::remaining_bytes(value, room) else {
+                    return Err(ReferenceError::TooLarge { at, reference }.into());
+                };
+                room = left;
+            }
+            values.insert(reference, value.cloned());
+        }
+    }
+    let value = |it: &Reference| Some(values.get(it)?.as_ref());
+    Ok(Resolver::of(value).members(inputs)?)
+}
+
+/// Why references to stored results cannot be resolved.
+#[derive(Debug, Error)]
+pub(crate) enum Unresolved {
+    #[error(transparent)]
+    Reference(#[from] ReferenceError),
+    /// A stored result cannot be read.
+    #[error(transparent)]
+    Unreadable(#[from] serde_json::Error),
 }
 
 struct Resolver<F> {
-    result: F,
+    /// The value of a reference: nothing without a result, and no value if the result has none there.
+    value: F,
     /// Bytes that are left for values of references; what a client wrote itself is limited by the request.
     room: usize,
     path: Path,
 }
 
-impl<'a, F: Fn(TaskId) -> Option<&'a Value>> Resolver<F> {
+impl<'a, F: Fn(&Reference) -> Option<Option<&'a Value>>> Resolver<F> {
+    fn of(value: F) -> Self {
+        Self {
+            value,
+            room: RESOLVED_BYTES_LIMIT,
+            path: Path::default(),
+        }
+    }
+
     fn members(
         &mut self,
         members: &Map<String, Value>,
@@ -273,11 +345,11 @@ impl<'a, F: Fn(TaskId) -> Option<&'a Value>> Resolver<F> {
     fn reference(&mut self, members: &Map<String, Value>) -> Result<Value, ReferenceError> {
         let at = &self.path.0;
         let reference = read(members, at).map_err(ReferenceError::Invalid)?;
-        let Some(result) = (self.result)(reference.task) else {
+        let Some(value) = (self.value)(&reference) else {
             return Ok(Value::Null);
         };
         let at = at.clone();
-        let Some(value) = result.pointer(&reference.pointer) else {
+        let Some(value) = value else {
             return Err(ReferenceError::Missing { at, reference });
         };
         let Some(room) = size::remaining_bytes(value, self.room) else {

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
+use panpan_runtime::Registry;
 use panpan_runtime::ports::StoreError;
 
 use crate::engine::{self, Claimed, ClaimedTask, Ended, Extended, Finished, Lease};
-use crate::limits::{Room, TaskLimits};
+use crate::limits::{Offered, Room, TaskLimits};
 use crate::ports::{self, Ending, Row, Tasks};
 use crate::task::TaskId;
 
@@ -111,6 +113,7 @@ impl HandWorker {
 pub struct LimitedWorker {
     worker: HandWorker,
     limits: Arc<TaskLimits>,
+    offered: Offered,
     running: Vec<(Held, Row)>,
     read: usize,
 }
@@ -121,9 +124,17 @@ impl LimitedWorker {
         Self {
             worker: HandWorker::new(tasks),
             limits: Arc::new(limits),
+            offered: Offered::All,
             running: Vec::new(),
             read: 0,
         }
+    }
+
+    /// The same worker, in a process that offers these operations.
+    #[must_use]
+    pub fn offering(mut self, registry: Arc<Registry>) -> Self {
+        self.offered = Offered::In(registry);
+        self
     }
 
     /// Claims at most `limit` tasks for which there is room, in the order in which they run.
@@ -143,7 +154,7 @@ impl LimitedWorker {
 
     async fn turn(&self, limit: usize, lease_ms: u64) -> Result<Claimed, StoreError> {
         let running = self.running.iter().map(|(_, row)| row);
-        let room = Room::beside(self.limits.clone(), running);
+        let room = Room::beside(self.limits.clone(), running).offering(self.offered.clone());
         let claimed = ports::write(&*self.worker.0, move |rows| {
             let room = room.clone();
             Box::pin(async move { engine::claim(rows, limit, lease_ms, room, None).await })

@@ -1,10 +1,11 @@
 //! The worker: claims tasks, runs them through the dispatcher, and writes how they ended.
 //!
-//! One transaction ends a batch of attempts and claims the next tasks, so that many tasks share a commit. Leases are
-//! extended while handlers run. `attempt` runs one task.
+//! One transaction ends a batch of attempts and claims the next tasks, so that many tasks share a commit. `attempt` runs
+//! one task, and `held` looks after those that run.
 
 mod attempt;
 mod clients;
+mod held;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,14 +15,15 @@ use panpan_runtime::ports::{Ports, StoreError};
 use panpan_runtime::{CancellationToken, Dispatcher};
 use tokio::sync::{mpsc, watch};
 
-use crate::engine::{self, Claimed, ClaimedTask, Extended, Finished, Lease, later};
+use crate::engine::{self, Claimed, ClaimedTask, Finished, Lease, later};
 use crate::flows::Flows;
-use crate::limits::{Room, TaskLimits};
-use crate::ports::{self, Key, Row};
+use crate::limits::{OPERATION_MISSING_MS, Offered, Room, TaskLimits};
+use crate::ports;
 use crate::task::TaskId;
 pub use attempt::RESULT_BYTES_LIMIT;
 use attempt::{TaskProgress, run_attempt};
 pub use clients::TaskClients;
+use held::{HeldTask, HeldTasks, Keeper, until};
 
 /// The settings of a worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,8 +58,8 @@ const BATCH_LIMIT: usize = 256;
 /// How long to wait after the store failed.
 const STORE_RETRY_MS: u64 = 500;
 
-/// Leases are extended when this share of them has passed.
-const HEARTBEATS_PER_LEASE: u64 = 3;
+/// How long a group is left aside whose tasks were recalled for nothing.
+const LEFT_ASIDE_MS: u64 = 60_000;
 
 /// Runs tasks of a store.
 #[derive(Debug)]
@@ -69,30 +71,24 @@ pub struct Worker {
     /// Reaches the clients that created tasks.
     clients: Option<Arc<dyn TaskClients>>,
     limits: Arc<TaskLimits>,
-    running: BTreeMap<Key, Running>,
+    held: Arc<HeldTasks>,
     sender: mpsc::UnboundedSender<Finished>,
     finished: mpsc::UnboundedReceiver<Finished>,
     /// Attempts that ended and are not written yet.
     unwritten: Vec<Finished>,
     /// Whether tasks may be ready.
     may_be_ready: bool,
-    /// When the leases of running tasks are extended next. Not a timer: a busy worker would start it anew all the time.
-    heartbeat_at: Timestamp,
-}
-
-/// A task that this process runs.
-#[derive(Debug)]
-struct Running {
-    row: Row,
-    lease: Lease,
-    stop: CancellationToken,
-    progress: Arc<TaskProgress>,
+    /// Groups whose tasks call operations that this process does not offer, until they are recalled again.
+    not_offered: BTreeMap<Arc<str>, Timestamp>,
+    /// When tasks whose operation nobody offers begin to fail here: sources of this process may be slow to start.
+    gives_up_at: Timestamp,
 }
 
 /// Why the worker wakes up.
 enum Wake {
     Finished(Finished),
     MayBeReady,
+    OperationsChanged,
     Stop,
 }
 
@@ -105,7 +101,7 @@ impl Worker {
         settings: WorkerSettings,
     ) -> Self {
         let (sender, finished) = mpsc::unbounded_channel();
-        let heartbeat_at = ports.clock.now();
+        let gives_up_at = later(ports.clock.now(), OPERATION_MISSING_MS);
         Self {
             flows,
             dispatcher,
@@ -113,12 +109,13 @@ impl Worker {
             limits: Arc::new(settings.limits.clone()),
             settings,
             clients: None,
-            running: BTreeMap::new(),
+            held: Arc::default(),
             sender,
             finished,
             unwritten: Vec::new(),
             may_be_ready: true,
-            heartbeat_at,
+            not_offered: BTreeMap::new(),
+            gives_up_at,
         }
     }
 
@@ -130,22 +127,42 @@ impl Worker {
     }
 
     /// Runs tasks until it is stopped; then waits until running tasks have ended.
-    pub async fn run(mut self, stop: CancellationToken) {
+    pub async fn run(self, stop: CancellationToken) {
+        let keeper = Keeper {
+            held: self.held.clone(),
+            tasks: self.flows.shared_tasks(),
+            clock: self.ports.clock.clone(),
+            lease_ms: self.settings.lease_ms,
+        };
+        let dispatcher = self.dispatcher.clone();
+        let runs_every_flow = self.settings.only_flow.is_none();
+        let offered = move || Offered::In(dispatcher.registry());
+        tokio::select! {
+            () = self.work(stop) => {}
+            () = keeper.keep_leases() => {}
+            () = keeper.write_progress() => {}
+            // A worker of one flow would not run the others.
+            () = keeper.keep_offered(offered), if runs_every_flow => {}
+        }
+    }
+
+    async fn work(mut self, stop: CancellationToken) {
         let mut changes = self.flows.tasks().changes();
+        let mut operations = self.dispatcher.changes();
         loop {
             self.take_finished();
-            self.extend_leases_if_due().await;
             let is_stopping = stop.is_cancelled();
-            if is_stopping && self.running.is_empty() && self.unwritten.is_empty() {
+            let running = self.held.running();
+            if is_stopping && running == 0 && self.unwritten.is_empty() {
                 return;
             }
             let free = match is_stopping {
                 true => 0,
-                false => self.settings.concurrency.saturating_sub(self.running.len()),
+                false => self.settings.concurrency.saturating_sub(running),
             };
             let may_claim = self.may_be_ready && free > 0;
             if !may_claim && self.unwritten.is_empty() {
-                self.wait(free, &mut changes, &stop).await;
+                self.wait(free, &mut changes, &mut operations, &stop).await;
                 continue;
             }
             let before = *changes.borrow_and_update();
@@ -170,15 +187,24 @@ impl Worker {
     }
 
     fn ended(&mut self, finished: Finished) {
-        let key = finished.lease.key;
-        // This process may have lost the task and claimed it again meanwhile.
-        let is_newest = |it: &Running| it.lease == finished.lease;
-        if self.running.get(&key).is_some_and(is_newest)
-            && let Some(running) = self.running.remove(&key)
-        {
-            self.flows.forget_running(running.row.id, running.lease);
+        if let Some(task) = self.held.end(finished.lease) {
+            self.flows.forget_running(task, finished.lease);
         }
         self.unwritten.push(finished);
+    }
+
+    /// The room for more tasks in this process.
+    fn room(&mut self) -> Room {
+        let now = self.ports.clock.now();
+        self.not_offered.retain(|_, until| *until > now);
+        let room = self.held.room(self.limits.clone());
+        let mut room = room
+            .offering(Offered::In(self.dispatcher.registry()))
+            .giving_up(now >= self.gives_up_at);
+        for group in self.not_offered.keys() {
+            room.leave_aside(group.clone());
+        }
+        room
     }
 
     /// One transaction: ends attempts, claims tasks, and notes which flows rest.
@@ -186,8 +212,7 @@ impl Worker {
         let limit = free.min(BATCH_LIMIT);
         let finished = Arc::new(std::mem::take(&mut self.unwritten));
         let (lease_ms, only_flow) = (self.settings.lease_ms, self.settings.only_flow);
-        let running = self.running.values().map(|it| &it.row);
-        let room = Room::beside(self.limits.clone(), running);
+        let room = self.room();
         let for_store = finished.clone();
         let done = ports::write(self.flows.tasks(), move |rows| {
             let (finished, room) = (for_store.clone(), room.clone());
@@ -210,7 +235,11 @@ impl Worker {
                 return Err(error);
             }
         };
+        self.held.remove(finished.iter().map(|it| it.lease));
         self.may_be_ready = claimed.may_have_more || limit == 0;
+        let until = later(self.ports.clock.now(), LEFT_ASIDE_MS);
+        let not_offered = claimed.not_offered.into_iter();
+        self.not_offered.extend(not_offered.map(|it| (it, until)));
         for task in claimed.tasks {
             self.start(task);
         }
@@ -222,16 +251,14 @@ impl Worker {
         let stop = CancellationToken::new();
         let progress = Arc::new(TaskProgress::default());
         self.flows.remember_running(row.id, lease, stop.clone());
-        let running = Running {
+        self.held.add(HeldTask {
             row,
             lease,
             stop: stop.clone(),
             progress: progress.clone(),
-        };
-        // This process lost the task before: the other attempt cannot end it any more.
-        if let Some(lost) = self.running.insert(lease.key, running) {
-            lost.stop.cancel();
-        }
+            stored_progress: None,
+            has_ended: false,
+        });
         let (dispatcher, sender) = (self.dispatcher.clone(), self.sender.clone());
         let clients = self.clients.clone();
         let ends = EndOnDrop::new(sender, lease);
@@ -246,12 +273,10 @@ impl Worker {
         &mut self,
         free: usize,
         changes: &mut watch::Receiver<u64>,
+        operations: &mut watch::Receiver<()>,
         stop: &CancellationToken,
     ) {
         let mut idle_ms = self.settings.poll_ms;
-        if !self.running.is_empty() {
-            idle_ms = idle_ms.min(until(self.ports.clock.now(), self.heartbeat_at));
-        }
         // Without a free place, a task whose time has come waits for the end of another one.
         if free > 0 {
             idle_ms = idle_ms.min(self.next_due_ms().await);
@@ -260,12 +285,17 @@ impl Worker {
         let woken = tokio::select! {
             Some(finished) = self.finished.recv() => Wake::Finished(finished),
             Ok(()) = changes.changed() => Wake::MayBeReady,
+            Ok(()) = operations.changed() => Wake::OperationsChanged,
             () = sleep => Wake::MayBeReady,
             () = stop.cancelled(), if !stop.is_cancelled() => Wake::Stop,
         };
         match woken {
             Wake::Finished(finished) => self.ended(finished),
             Wake::MayBeReady => self.may_be_ready = true,
+            Wake::OperationsChanged => {
+                self.not_offered.clear();
+                self.may_be_ready = true;
+            }
             Wake::Stop => {}
         }
     }
@@ -283,47 +313,6 @@ impl Worker {
         // A store that fails is asked again soon.
         due.await.unwrap_or(None).unwrap_or(u64::MAX)
     }
-
-    /// Extends the leases of running tasks, with their progress. Stops those that were lost.
-    async fn extend_leases_if_due(&mut self) {
-        let now = self.ports.clock.now();
-        if now < self.heartbeat_at {
-            return;
-        }
-        self.heartbeat_at = later(now, self.settings.lease_ms / HEARTBEATS_PER_LEASE);
-        if self.running.is_empty() {
-            return;
-        }
-        let extended = |running: &Running| Extended {
-            lease: running.lease,
-            progress: running.progress.share(),
-        };
-        let extended: Arc<[Extended]> = self.running.values().map(extended).collect();
-        let lease_ms = self.settings.lease_ms;
-        let lost = ports::write(self.flows.tasks(), move |rows| {
-            let extended = extended.clone();
-            Box::pin(async move { engine::extend(rows, &extended, lease_ms).await })
-        });
-        match lost.await {
-            Ok(lost) => {
-                for key in lost {
-                    if let Some(running) = self.running.get(&key) {
-                        running.stop.cancel();
-                    }
-                }
-            }
-            Err(error) => {
-                self.heartbeat_at = later(now, STORE_RETRY_MS).min(self.heartbeat_at);
-                tracing::warn!(%error, "leases of tasks cannot be extended; trying again");
-            }
-        }
-    }
-}
-
-/// Milliseconds until a time, rounded up: a sleep that ends too early would only be repeated.
-fn until(now: Timestamp, time: Timestamp) -> u64 {
-    let nanoseconds = time.duration_since(now).as_nanos().max(0);
-    u64::try_from(nanoseconds.unsigned_abs().div_ceil(1_000_000)).unwrap_or(u64::MAX)
 }
 
 /// Reports the end of an attempt, even if its future is dropped or panics: then the task stays held until its lease

@@ -1,20 +1,22 @@
 //! Claims tasks for a worker: those that may run, in their order, with everything they need.
 //!
-//! Limits of flows and operations are those of one process. A task whose flow or operation is full is set aside in the
-//! store, so that it is read once and not with every claim, and is recalled when there is room.
+//! Limits of flows and operations are those of one process, and so are the operations that it offers. A task whose flow
+//! or operation is full is set aside in the store, so that it is read once and not with every claim, and is recalled
+//! when there is room. `contents` reads what tasks need.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use panpan_runtime::ports::StoreError;
 
 use super::changes::Changes;
+use super::contents::{Contents, prepare};
 use super::work::{Lease, later};
 use crate::limits::{Group, Room};
-use crate::ports::{Ending, Key, Row, Rows, StoredDefinition};
-use crate::references::may_have_references;
+use crate::ports::{Key, Row, Rows};
 use crate::step::TaskEvent;
-use crate::task::{TaskId, original_with_result};
+use crate::task::TaskId;
 
 /// The most tasks whose time has come that one claim makes ready.
 const PROMOTED_AT_ONCE: usize = 256;
@@ -25,23 +27,21 @@ const READ_AT_ONCE: usize = 256;
 /// How often one claim reads ready tasks.
 const READS_LIMIT: usize = 8;
 
+/// The most tasks that one transaction keeps from failing.
+const KEPT_AT_ONCE: usize = 10_000;
+
 /// A task that this process holds, with everything it needs to run.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ClaimedTask {
     pub(crate) lease: Lease,
     pub(crate) row: Row,
-    /// The definition, as JSON.
-    pub(crate) definition: Arc<str>,
-    /// The authority with which it runs, as JSON.
-    pub(crate) authority: Option<Arc<str>>,
+    pub(crate) contents: Contents,
     /// The failed attempts of this generation, as JSON.
     pub(crate) history: Option<Arc<str>>,
     /// Whether a process stopped while it held the task.
     pub(crate) was_abandoned: bool,
-    /// The results of its dependencies, if its inputs may refer to them; `None` for one without a result.
-    pub(crate) results: BTreeMap<TaskId, Option<Arc<str>>>,
-    /// The result of the original of a link or an archive, if it is completed.
-    pub(crate) original: Option<Arc<str>>,
+    /// Whether nobody has offered its operation for so long that it fails.
+    pub(crate) is_given_up: bool,
 }
 
 /// What a claim found.
@@ -52,6 +52,8 @@ pub(crate) struct Claimed {
     pub(crate) may_have_more: bool,
     /// How many ready tasks were read.
     pub(crate) read: usize,
+    /// Groups that were recalled for nothing: this process does not offer the operations of their tasks.
+    pub(crate) not_offered: BTreeSet<Arc<str>>,
 }
 
 /// Claims at most `limit` tasks for which there is room, by priority and turn: of all flows, or of the flow with this
@@ -71,51 +73,88 @@ pub(crate) async fn claim(
         },
     };
     rows.promote(PROMOTED_AT_ONCE).await?;
-    let event = TaskEvent::Claimed {
-        until: later(rows.now(), lease_ms),
+    let mut claimed = Claimed {
+        may_have_more: true,
+        ..Claimed::default()
     };
-    let (mut held, mut read, mut may_have_more) = (Vec::new(), 0, true);
+    let mut may_set_aside = room.is_limited();
     for _ in 0..READS_LIMIT {
-        let recalled = recall(rows, &room, limit).await?;
-        let left = limit - held.len();
-        let page = match room.is_limited() {
+        let recalled = recall(rows, &room, limit - claimed.tasks.len()).await?;
+        hold_given_up(rows, &recalled, lease_ms, &mut claimed.tasks).await?;
+        let left = limit - claimed.tasks.len();
+        if left == 0 {
+            break;
+        }
+        let page = match may_set_aside {
             true => left.max(READ_AT_ONCE),
             false => left,
         };
         let ready = rows.ready(page, flow).await?;
-        read += ready.len();
+        claimed.read += ready.len();
         let is_last = ready.len() < page;
-        let picked = pick(ready, left, &mut room, &recalled);
-        held.extend(hold(rows, picked.taken, &event).await?);
+        let picked = pick(ready, left, &mut room, &recalled, rows.now());
+        let is_cut_off = hold(rows, picked.taken, lease_ms, &mut claimed.tasks).await?;
         for (group, keys) in &picked.aside {
             rows.set_aside(keys, &group.to_string()).await?;
         }
-        if held.len() >= limit {
+        for group in picked.not_offered {
+            room.leave_aside(group.clone());
+            claimed.not_offered.insert(group);
+        }
+        if is_cut_off || claimed.tasks.len() >= limit {
             break;
         }
         if picked.aside.is_empty() {
-            may_have_more = !is_last;
+            claimed.may_have_more = !is_last;
             break;
         }
+        may_set_aside = true;
     }
-    Ok(Claimed {
-        tasks: with_contents(rows, held).await?,
-        may_have_more,
-        read,
-    })
+    add_histories(rows, &mut claimed.tasks).await?;
+    Ok(claimed)
 }
 
-/// Recalls tasks of groups that have room.
-async fn recall(
-    rows: &mut dyn Rows,
-    room: &Room,
-    limit: usize,
-) -> Result<BTreeSet<Key>, StoreError> {
-    let mut recalled = BTreeSet::new();
+/// Shows that this process offers operations whose tasks another one has set aside, so that they do not fail while this
+/// one has no room for them. Returns whether there may be more.
+pub(crate) async fn keep_offered(rows: &mut dyn Rows, room: &Room) -> Result<bool, StoreError> {
+    let (now, mut left) = (rows.now(), KEPT_AT_ONCE);
     for name in rows.groups_aside().await? {
-        let left = Group::from_name(&name).map_or(usize::MAX, |group| room.left(&group));
+        if let Some(Group::Missing { operation, .. }) = Group::from_name(&name)
+            && room.still_offers(&name, now)
+        {
+            let keys = rows.recall(&name, left).await?;
+            let group = Group::missing(operation, now).to_string();
+            rows.set_aside(&keys, &group).await?;
+            left -= keys.len();
+        }
+        if left == 0 {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Tasks that were set aside and are no longer.
+#[derive(Debug, Default)]
+struct Recalled {
+    /// The names of their groups.
+    groups: BTreeMap<Key, Arc<str>>,
+    /// Those whose operation nobody offers; they are not among the others.
+    given_up: Vec<Key>,
+}
+
+/// Recalls tasks of groups that have room, and at most `limit` tasks whose operation nobody has offered for long.
+async fn recall(rows: &mut dyn Rows, room: &Room, limit: usize) -> Result<Recalled, StoreError> {
+    let (mut recalled, now) = (Recalled::default(), rows.now());
+    for name in rows.groups_aside().await? {
+        let left = room.left_of(&name);
         if left > 0 {
-            recalled.extend(rows.recall(&name, left.min(limit)).await?);
+            let keys = rows.recall(&name, left.min(limit)).await?;
+            let groups = keys.into_iter().map(|key| (key, name.clone()));
+            recalled.groups.extend(groups);
+        } else if room.gives_up(&name, now) {
+            let left = limit - recalled.given_up.len();
+            recalled.given_up.extend(rows.recall(&name, left).await?);
         }
     }
     Ok(recalled)
@@ -126,19 +165,31 @@ async fn recall(
 struct Picked {
     taken: Vec<Row>,
     aside: BTreeMap<Group, Vec<Key>>,
+    /// Groups that were recalled for nothing.
+    not_offered: BTreeSet<Arc<str>>,
 }
 
-fn pick(ready: Vec<Row>, limit: usize, room: &mut Room, recalled: &BTreeSet<Key>) -> Picked {
+fn pick(
+    ready: Vec<Row>,
+    limit: usize,
+    room: &mut Room,
+    recalled: &Recalled,
+    now: Timestamp,
+) -> Picked {
     let mut picked = Picked::default();
     let mut may_take = true;
     for row in ready {
         if picked.taken.len() == limit {
             break;
         }
-        match room.full(&row) {
+        let recalled_from = recalled.groups.get(&row.key);
+        match room.full(&row, now) {
             Some(full) => {
+                if let (Group::Missing { .. }, Some(group)) = (&full, recalled_from) {
+                    picked.not_offered.insert(group.clone());
+                }
                 // Another task of the group that it was recalled from may run before those that follow here.
-                may_take &= !recalled.contains(&row.key);
+                may_take &= recalled_from.is_none();
                 picked.aside.entry(full).or_default().push(row.key);
             }
             None if may_take => {
@@ -148,129 +199,73 @@ fn pick(ready: Vec<Row>, limit: usize, room: &mut Room, recalled: &BTreeSet<Key>
             None => {}
         }
     }
+    for row in &picked.taken {
+        if let Some(group) = recalled.groups.get(&row.key) {
+            picked.not_offered.remove(group);
+        }
+    }
     picked
 }
 
-/// Holds tasks; returns each with whether a process stopped while it held the task.
+/// Holds tasks as far as their contents are not too large together. Returns whether some were left out.
 async fn hold(
     rows: &mut dyn Rows,
     taken: Vec<Row>,
-    event: &TaskEvent,
-) -> Result<Vec<(Row, bool)>, StoreError> {
-    let mut held = Vec::with_capacity(taken.len());
+    lease_ms: u64,
+    held: &mut Vec<ClaimedTask>,
+) -> Result<bool, StoreError> {
+    let count = taken.len();
+    let prepared = prepare(rows, taken).await?;
+    let is_cut_off = prepared.len() < count;
+    let until = later(rows.now(), lease_ms);
     let mut changes = Changes::new(rows);
-    for before in taken {
+    for (before, contents) in prepared {
         let was_abandoned = before.run.is_held;
         // A task that is ready and has ended is a damaged row; it stays where it is.
-        if let Ok(row) = changes.apply(before, event) {
-            held.push((row, was_abandoned));
+        if let Ok(row) = changes.apply(before, &TaskEvent::Claimed { until }) {
+            held.push(ClaimedTask {
+                lease: Lease::of(&row),
+                row,
+                contents,
+                history: None,
+                was_abandoned,
+                is_given_up: false,
+            });
         }
     }
     changes.write().await?;
-    Ok(held)
+    Ok(is_cut_off)
 }
 
-async fn with_contents(
+/// Holds tasks that fail because nobody offers their operation.
+async fn hold_given_up(
     rows: &mut dyn Rows,
-    claimed: Vec<(Row, bool)>,
-) -> Result<Vec<ClaimedTask>, StoreError> {
-    if claimed.is_empty() {
-        return Ok(Vec::new());
+    recalled: &Recalled,
+    lease_ms: u64,
+    held: &mut Vec<ClaimedTask>,
+) -> Result<(), StoreError> {
+    if recalled.given_up.is_empty() {
+        return Ok(());
     }
-    let keys: Vec<Key> = claimed.iter().map(|(row, _)| row.key).collect();
-    let definitions = rows.definitions(&keys).await?;
-    let mut definitions: BTreeMap<Key, StoredDefinition> =
-        definitions.into_iter().map(|it| (it.key, it)).collect();
-    let is_repeated = |(row, _): &&(Row, bool)| row.run.attempts > 1;
-    let repeated: Vec<Key> = claimed
-        .iter()
-        .filter(is_repeated)
-        .map(|(row, _)| row.key)
-        .collect();
-    let histories: BTreeMap<Key, Arc<str>> = match repeated.is_empty() {
-        true => BTreeMap::new(),
-        false => rows.histories(&repeated).await?.into_iter().collect(),
-    };
-    let refers = |key: &&Key| {
-        definitions
-            .get(key)
-            .is_some_and(|it| may_have_references(&it.text))
-    };
-    let referring: Vec<Key> = keys.iter().filter(refers).copied().collect();
-    let mut results = results_of_dependencies(rows, &referring).await?;
-    let mut originals = results_of_originals(rows, &definitions).await?;
-    let tasks = claimed.into_iter().map(|(row, was_abandoned)| {
-        let stored = definitions.remove(&row.key);
-        let (definition, authority) =
-            stored.map_or_else(Default::default, |it| (it.text, it.authority));
-        ClaimedTask {
-            lease: Lease::of(&row),
-            definition,
-            authority,
-            history: histories.get(&row.key).cloned(),
-            was_abandoned,
-            results: results.remove(&row.key).unwrap_or_default(),
-            original: originals.remove(&row.key),
-            row,
-        }
-    });
-    Ok(tasks.collect())
+    let first = held.len();
+    let given_up = rows.load(&recalled.given_up).await?;
+    hold(rows, given_up, lease_ms, held).await?;
+    for task in &mut held[first..] {
+        task.is_given_up = true;
+    }
+    Ok(())
 }
 
-type Results = BTreeMap<TaskId, Option<Arc<str>>>;
-
-async fn results_of_dependencies(
-    rows: &mut dyn Rows,
-    referring: &[Key],
-) -> Result<BTreeMap<Key, Results>, StoreError> {
-    let mut results: BTreeMap<Key, Results> = BTreeMap::new();
-    if referring.is_empty() {
-        return Ok(results);
+/// Adds the failed attempts to tasks that had some.
+async fn add_histories(rows: &mut dyn Rows, tasks: &mut [ClaimedTask]) -> Result<(), StoreError> {
+    let repeated = tasks.iter().filter(|it| it.row.run.attempts > 1);
+    let repeated: Vec<Key> = repeated.map(|it| it.row.key).collect();
+    if repeated.is_empty() {
+        return Ok(());
     }
-    let edges = rows.dependencies(referring).await?;
-    let mut on: Vec<Key> = edges.iter().map(|edge| edge.on).collect();
-    on.sort_unstable();
-    on.dedup();
-    let ids = rows.load(&on).await?;
-    let ids: BTreeMap<Key, TaskId> = ids.into_iter().map(|row| (row.key, row.id)).collect();
-    let outcomes = completed(rows, &on).await?;
-    for edge in edges {
-        if let Some(id) = ids.get(&edge.on) {
-            let of_task = results.entry(edge.task).or_default();
-            of_task.insert(*id, outcomes.get(&edge.on).cloned());
-        }
+    let histories: BTreeMap<Key, Arc<str>> = rows.histories(&repeated).await?.into_iter().collect();
+    for task in tasks {
+        task.history = histories.get(&task.row.key).cloned();
     }
-    Ok(results)
-}
-
-/// The results of the originals of links and archives, by the key of the link or archive.
-async fn results_of_originals(
-    rows: &mut dyn Rows,
-    definitions: &BTreeMap<Key, StoredDefinition>,
-) -> Result<BTreeMap<Key, Arc<str>>, StoreError> {
-    let original = |it: &StoredDefinition| Some((it.key, original_with_result(&it.text)?));
-    let originals: Vec<(Key, TaskId)> = definitions.values().filter_map(original).collect();
-    if originals.is_empty() {
-        return Ok(BTreeMap::new());
-    }
-    let ids: Vec<TaskId> = originals.iter().map(|(_, id)| *id).collect();
-    let found = rows.find(&ids).await?.into_iter();
-    let found: BTreeMap<TaskId, Key> = found.map(|row| (row.id, row.key)).collect();
-    let keys: Vec<Key> = found.values().copied().collect();
-    let results = completed(rows, &keys).await?;
-    let result = |(key, id): (Key, TaskId)| Some((key, results.get(found.get(&id)?)?.clone()));
-    Ok(originals.into_iter().filter_map(result).collect())
-}
-
-/// The results of those tasks that are completed.
-async fn completed(
-    rows: &mut dyn Rows,
-    keys: &[Key],
-) -> Result<BTreeMap<Key, Arc<str>>, StoreError> {
-    let outcomes = rows.outcomes(keys).await?.into_iter();
-    let results = outcomes.filter_map(|it| match it.ending {
-        Ending::Completed { result } => Some((it.key, result)),
-        Ending::Failed { .. } | Ending::Cancelled { .. } => None,
-    });
-    Ok(results.collect())
+    Ok(())
 }

@@ -1,8 +1,9 @@
 //! The rules of flows, as transactions over the rows of a store.
 //!
-//! `caller` knows with which authority tasks run. `changes` applies events to tasks and carries them to dependents, `check` validates tasks against stored ones, and
-//! `cycle` finds cycles among them. The other modules are the transactions: `create`, `copy`, `update`, `claim` and `work`
-//! (what a worker does), `commands` (what a caller does), `view` (what a caller reads), `sweep`;
+//! `caller` knows with which authority tasks run. `changes` applies events to tasks and carries them to dependents,
+//! `check` validates tasks against stored ones, and `cycle` finds cycles among them. The other modules are the
+//! transactions: `create`, `copy`, `update`, `claim`, `contents` and `work` (what a worker does), `commands` (what a
+//! caller does), `view` (what a caller reads), `sweep`;
 //! `turns` orders ready tasks; `notice` adds messages to webhooks.
 
 mod caller;
@@ -10,6 +11,7 @@ mod changes;
 mod check;
 mod claim;
 mod commands;
+mod contents;
 mod copy;
 mod create;
 mod cycle;
@@ -21,8 +23,9 @@ mod view;
 mod work;
 
 pub(crate) use caller::{Authorities, CallableMethods, Caller};
-pub(crate) use claim::{Claimed, ClaimedTask, claim};
+pub(crate) use claim::{Claimed, ClaimedTask, claim, keep_offered};
 pub(crate) use commands::{Cancel, Execute, Executed, cancel, delete, execute};
+pub(crate) use contents::Contents;
 pub(crate) use copy::{Copied, Copy, copy};
 pub(crate) use create::{Created, Release, create};
 pub(crate) use notice::NOTIFY;
@@ -34,4 +37,4 @@ pub(crate) use view::{
     Fields, FoundTask, Listed, Visible, children, find, find_visible, list, tree,
 };
 pub use work::JOURNAL_EVENTS_LIMIT;
-pub(crate) use work::{Ended, Extended, Finished, Lease, extend, finish, later, rest};
+pub(crate) use work::{Ended, Extended, Finished, Lease, extend, finish, later, lost, rest};

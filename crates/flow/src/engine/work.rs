@@ -30,6 +30,10 @@ impl Lease {
             epoch: row.run.epoch,
         }
     }
+
+    fn is_held(self, row: &Row) -> bool {
+        row.run.is_held && row.run.state == State::InProgress && row.run.epoch == self.epoch
+    }
 }
 
 /// The end of an attempt.
@@ -63,26 +67,29 @@ pub(crate) struct Extended {
     pub(crate) progress: Option<f64>,
 }
 
-/// Extends leases; returns those that were lost.
+/// Extends leases; returns those that were lost. A task that another transaction has locked is left for the next time:
+/// whoever waits for one task must not lose the others.
 pub(crate) async fn extend(
     rows: &mut dyn Rows,
     extended: &[Extended],
     lease_ms: u64,
 ) -> Result<Vec<Key>, StoreError> {
     let until = later(rows.now(), lease_ms);
-    let leases = extended.iter().map(|it| it.lease);
-    let mut held = held(rows, leases).await?;
+    let keys = keys_of(extended.iter().map(|it| it.lease));
+    let found = rows.load_unlocked(&keys).await?.into_iter();
+    let mut found: BTreeMap<Key, Row> = found.map(|row| (row.key, row)).collect();
     let mut changes = Changes::new(rows);
     let (mut lost, mut flows) = (Vec::new(), BTreeSet::new());
     for Extended { lease, progress } in extended {
-        match held.remove(lease) {
-            Some(row) => {
+        match found.remove(&lease.key) {
+            Some(row) if lease.is_held(&row) => {
                 flows.insert(row.flow);
                 let progress = *progress;
                 let extended = changes.apply(row, &TaskEvent::Extended { until, progress });
                 extended.expect("an extension changes no state");
             }
-            None => lost.push(lease.key),
+            Some(_) => lost.push(lease.key),
+            None => {}
         }
     }
     changes.write().await?;
@@ -90,6 +97,14 @@ pub(crate) async fn extend(
         rows.trim_journal(flow, JOURNAL_EVENTS_LIMIT).await?;
     }
     Ok(lost)
+}
+
+/// The leases that were lost, without changing anything.
+pub(crate) async fn lost(rows: &mut dyn Rows, leases: &[Lease]) -> Result<Vec<Key>, StoreError> {
+    let found = rows.load(&keys_of(leases.iter().copied())).await?;
+    let found: BTreeMap<Key, Row> = found.into_iter().map(|row| (row.key, row)).collect();
+    let is_lost = |it: &&Lease| found.get(&it.key).is_none_or(|row| !it.is_held(row));
+    Ok(leases.iter().filter(is_lost).map(|it| it.key).collect())
 }
 
 /// Ends attempts. Those whose lease was lost are left out: another process has the task, or a caller ended it. Returns
@@ -170,12 +185,16 @@ async fn held(
     rows: &mut dyn Rows,
     leases: impl Iterator<Item = Lease>,
 ) -> Result<BTreeMap<Lease, Row>, StoreError> {
-    let keys: BTreeSet<Key> = leases.map(|it| it.key).collect();
-    let keys: Vec<Key> = keys.into_iter().collect();
-    let is_held = |row: &Row| row.run.is_held && row.run.state == State::InProgress;
-    let rows = rows.load(&keys).await?.into_iter().filter(is_held);
+    let rows = rows.load(&keys_of(leases)).await?.into_iter();
     let with_lease = rows.map(|row| (Lease::of(&row), row));
-    Ok(with_lease.collect())
+    Ok(with_lease
+        .filter(|(lease, row)| lease.is_held(row))
+        .collect())
+}
+
+fn keys_of(leases: impl Iterator<Item = Lease>) -> Vec<Key> {
+    let keys: BTreeSet<Key> = leases.map(|it| it.key).collect();
+    keys.into_iter().collect()
 }
 
 /// A time in milliseconds from now.

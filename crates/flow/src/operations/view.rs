@@ -8,7 +8,7 @@ use crate::engine::{Fields, FoundTask};
 use crate::ports::{Ending, StoredOutcome};
 use crate::state::State;
 use crate::step::Queued;
-use crate::task::{Definition, Dependency, Phase, TaskView};
+use crate::task::{Definition, Dependency, Phase, TaskView, read_stored};
 
 /// The members that a summary does not have.
 const NOT_IN_SUMMARY: [&str; 3] = ["inputs", "params", "result"];
@@ -21,7 +21,7 @@ pub(super) fn task(found: &FoundTask, fields: Fields) -> Result<Value, Failure> 
         required: *required,
     };
     let dependencies: Vec<Dependency> = found.dependencies.iter().map(dependency).collect();
-    let texts = Texts::of(found.outcome.as_ref())?;
+    let texts = Texts::of(found.outcome.as_ref());
     let view = TaskView {
         id: found.row.id,
         parent: found.parent,
@@ -52,24 +52,28 @@ struct Texts {
 }
 
 impl Texts {
-    fn of(ending: Option<&Ending>) -> Result<Self, Failure> {
-        let read = |text: &str| serde_json::from_str(text).map_err(|error| untyped(&error));
-        Ok(match ending {
+    /// What cannot be read is null: it must not hide the rest of the task, or other tasks of a list.
+    fn of(ending: Option<&Ending>) -> Self {
+        let read = |text: &str| {
+            let value = read_stored(text);
+            value.inspect_err(|error| tracing::warn!(%error, "a stored outcome cannot be read"))
+        };
+        match ending {
             None => Self::default(),
             Some(Ending::Completed { result }) => Self {
-                result: read(result)?,
+                result: read(result).unwrap_or_default(),
                 ..Self::default()
             },
             Some(Ending::Failed { error, failure }) => Self {
                 error: error.to_string(),
-                failure: Some(read(failure)?),
+                failure: read(failure).ok(),
                 ..Self::default()
             },
             Some(Ending::Cancelled { error }) => Self {
                 error: error.to_string(),
                 ..Self::default()
             },
-        })
+        }
     }
 }
 
@@ -115,7 +119,7 @@ fn phase<'a>(found: &'a FoundTask, texts: &'a Texts) -> Result<Phase<'a>, Failur
 
 /// The outcome of one generation.
 pub(super) fn outcome(outcome: &StoredOutcome) -> Result<Value, Failure> {
-    let texts = Texts::of(Some(&outcome.ending))?;
+    let texts = Texts::of(Some(&outcome.ending));
     let state = outcome.ending.state();
     Ok(json!({
         "generation": outcome.generation,

@@ -29,6 +29,28 @@ where
     result.take()
 }
 
+/// Runs a short function in a writing transaction that does not wait behind other work, and returns its result.
+pub(crate) async fn write_at_once<T, F>(tasks: &dyn Tasks, work: F) -> Result<T, StoreError>
+where
+    T: Send + 'static,
+    F: for<'a> FnMut(&'a mut dyn Rows) -> BoxFuture<'a, Result<T, StoreError>> + Send + 'static,
+{
+    let (work, result) = Function::new(work);
+    tasks.write_at_once(work).await?;
+    result.take()
+}
+
+/// Runs a short function that only reads and does not wait behind other work, and returns its result.
+pub(crate) async fn read_at_once<T, F>(tasks: &dyn Tasks, work: F) -> Result<T, StoreError>
+where
+    T: Send + 'static,
+    F: for<'a> FnMut(&'a mut dyn Rows) -> BoxFuture<'a, Result<T, StoreError>> + Send + 'static,
+{
+    let (work, result) = Function::new(work);
+    tasks.read_at_once(work).await?;
+    result.take()
+}
+
 /// A function as a unit of work.
 struct Function<F, T> {
     work: F,

@@ -1,6 +1,5 @@
 //! Runs one attempt of a task: resolves its inputs, calls its operation, and says how it ended.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -16,11 +15,12 @@ use serde_json::{Map, Value};
 
 use super::clients::TaskClients;
 use crate::authority::Authority;
-use crate::engine::{ClaimedTask, Ended, NOTIFY};
+use crate::engine::{ClaimedTask, Contents, Ended, NOTIFY};
+use crate::limits::OPERATION_MISSING_MS;
 use crate::plan::inputs::input_violations;
 use crate::ports::Ending;
-use crate::references::resolve;
-use crate::task::{Definition, Provenance, TaskId, result_object};
+use crate::references::{ReferenceError, Unresolved, may_have_references, resolve_stored};
+use crate::task::{Definition, Provenance, result_object};
 
 /// The largest result of a task, in bytes.
 pub const RESULT_BYTES_LIMIT: usize = 4 * 1024 * 1024;
@@ -58,27 +58,32 @@ impl ReportProgress for TaskProgress {
 pub(super) async fn run_attempt(
     dispatcher: &Dispatcher,
     clients: Option<&dyn TaskClients>,
-    task: ClaimedTask,
+    mut task: ClaimedTask,
     stop: CancellationToken,
     progress: Arc<TaskProgress>,
 ) -> Ended {
-    let definition = match Definition::from_text(&task.definition) {
+    let contents = std::mem::take(&mut task.contents);
+    let definition = match Definition::from_text(&contents.definition) {
         Ok(definition) => definition,
         Err(error) => return failed_before("", unreadable(&error)),
     };
     if definition.origin.needs_completed() {
-        return stand_in(&task, definition.origin);
+        return stand_in(contents.original, definition.origin);
     }
     let Some(schemas) = &definition.schemas else {
         // A task without an operation only groups others.
         return completed(&Value::Object(Map::new()));
     };
     let method = schemas.method();
-    let inputs = match inputs(&task, &definition) {
+    if dispatcher.with_registry(|it| it.get(method).is_none()) {
+        return not_offered(&task, method);
+    }
+    let authority = contents.authority.clone();
+    let inputs = match inputs(contents, &definition) {
         Ok(inputs) => inputs,
         Err(failure) => return failed_before(method, failure),
     };
-    let authority = task.authority.as_deref().map(Authority::from_text);
+    let authority = authority.as_deref().map(Authority::from_text);
     let caller = authority.map(|it| Arc::new(Identity::from(it)));
     let history = history(&task);
     let state = TaskState {
@@ -121,9 +126,8 @@ fn origin(method: &str) -> Origin {
 }
 
 /// A link or an archive has the result of its original, and calls no operation.
-fn stand_in(task: &ClaimedTask, origin: Provenance) -> Ended {
-    if let Some(result) = &task.original {
-        let result = result.clone();
+fn stand_in(result: Option<Arc<str>>, origin: Provenance) -> Ended {
+    if let Some(result) = result {
         return Ended::With(Ending::Completed { result });
     }
     let original = origin.original().map(|it| it.to_string());
@@ -138,19 +142,49 @@ fn stand_in(task: &ClaimedTask, origin: Provenance) -> Ended {
     failed_before("", failure)
 }
 
-/// The inputs with the results that they refer to, checked against the schema of the task.
-fn inputs(task: &ClaimedTask, definition: &Definition) -> Result<Map<String, Value>, Failure> {
-    let mut results: BTreeMap<TaskId, Value> = BTreeMap::new();
-    for (id, result) in &task.results {
-        if let Some(result) = result {
-            let result = serde_json::from_str(result).map_err(|error| unreadable(&error))?;
-            results.insert(*id, result);
-        }
+/// This process does not offer the operation. Unless nobody has offered it for long, the source was removed since the
+/// claim, and the next claim leaves the task to others.
+fn not_offered(task: &ClaimedTask, method: &str) -> Ended {
+    if !task.is_given_up {
+        let history = task.history.clone();
+        return Ended::Retry {
+            at: task.row.run.updated_at,
+            history: history.unwrap_or_else(|| "[]".into()),
+        };
     }
-    if task.results.is_empty() {
+    let minutes = OPERATION_MISSING_MS / 60_000;
+    let name = method.trim_start_matches('/');
+    let effect = match task.row.run.attempts > 1 {
+        // An earlier attempt may have taken effect.
+        true => Effect::Unknown,
+        false => Effect::None,
+    };
+    let failure = Failure::new(codes::EXECUTOR_NOT_FOUND)
+        .with_message(format!(
+            "no process that runs tasks of this store has offered the operation {name} for {minutes} minutes"
+        ))
+        .with_detail("method", name)
+        .with_actions([
+            format!("Start a gateway or a worker with the source of {name} and the same store, then execute the task again"),
+            "Or change schemas.method of the task to an operation that services/list shows".to_owned(),
+        ])
+        .with_effect(effect);
+    failed(method, &failure.redacted())
+}
+
+/// The inputs with the results that they refer to, checked against the schema of the task.
+fn inputs(contents: Contents, definition: &Definition) -> Result<Map<String, Value>, Failure> {
+    if !may_have_references(&contents.definition) {
         return Ok(definition.inputs.clone());
     }
-    let inputs = resolve(&definition.inputs, |id| results.get(&id))?;
+    if let Some(bytes) = contents.oversized_results {
+        return Err(ReferenceError::ResultsTooLarge { bytes }.into());
+    }
+    let inputs = match resolve_stored(&definition.inputs, &contents.results) {
+        Ok(inputs) => inputs,
+        Err(Unresolved::Reference(error)) => return Err(error.into()),
+        Err(Unresolved::Unreadable(error)) => return Err(unreadable(&error)),
+    };
     let violations = input_violations(definition, &inputs);
     if violations.is_empty() {
         return Ok(inputs);

@@ -269,6 +269,14 @@ impl Task {
         self.outcomes.iter().find(|it| it.generation == generation)
     }
 
+    /// The bytes of the current result.
+    fn result_size(&self) -> Option<(Key, usize)> {
+        match &self.outcome()?.ending {
+            Ending::Completed { result } => Some((self.row.key, result.len())),
+            Ending::Failed { .. } | Ending::Cancelled { .. } => None,
+        }
+    }
+
     fn meets(&self, filter: &Filter) -> bool {
         let row = &self.row;
         filter.owner.as_ref().is_none_or(|it| row.owner == *it)

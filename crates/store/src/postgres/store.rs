@@ -24,7 +24,7 @@ use super::lane::{self, Shared};
 use super::lookup::KeyRow;
 use super::session::{ConnectError, Connector, Session};
 use super::space::{self, Gauge, POSTGRES_RECORDINGS_LIMIT};
-use super::tasks::TaskThread;
+use super::tasks::TaskThreads;
 use super::tls::Tls;
 use super::{documents, keys, lookup, recordings, schema};
 use crate::fast_path::FastPath;
@@ -61,13 +61,13 @@ impl Default for PostgresOptions {
 
 /// A store in a PostgreSQL database.
 ///
-/// Any number of gateways may use the same database. It opens up to five connections for calls, four for tasks, and one
+/// Any number of gateways may use the same database. It opens up to five connections for calls, five for tasks, and one
 /// that learns of changed tasks. When the database cannot be
 /// reached or is full, methods fail; they work again when the condition is gone. Dropping the store writes all
 /// pending recordings and counts, and waits for it.
 pub struct PostgresStore {
     shared: Arc<Shared>,
-    pub(super) tasks: TaskThread,
+    pub(super) tasks: TaskThreads,
     fast_path: FastPath,
     recordings_limit: u64,
     thread: Option<JoinHandle<()>>,
@@ -108,7 +108,7 @@ impl PostgresStore {
             .map_err(|error| unreachable(error.to_string()))?;
         let result = result.recv();
         result.map_err(|_| unreachable("the thread of the store has ended".to_owned()))??;
-        let tasks = TaskThread::start(connector, gauge);
+        let tasks = TaskThreads::start(connector, gauge);
         let tasks = tasks.map_err(|error| unreachable(error.to_string()))?;
         Ok(Self {
             shared,

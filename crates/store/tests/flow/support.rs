@@ -104,6 +104,16 @@ impl Fixture {
         }
     }
 
+    /// Replaces the operations of this process: those of tests and of tasks whose names meet a condition, and others.
+    pub(crate) fn offer(&self, others: Vec<Registration>, is_offered: impl Fn(&str) -> bool) {
+        let all = operations(&self.flows).into_iter();
+        let all = all.chain(handlers(&self.world));
+        let all = all.filter(|it| is_offered(it.name().as_str()));
+        let all = all.chain(others);
+        let builder = all.fold(Registry::builder(), |builder, it| builder.add(it));
+        self.dispatcher.replace(builder.build().unwrap());
+    }
+
     /// Starts a worker that ends when the returned guard is dropped.
     pub(crate) fn worker(&self) -> StopOnDrop {
         self.worker_with(16)
@@ -122,10 +132,13 @@ impl Fixture {
     }
 
     pub(crate) fn worker_of(&self, settings: WorkerSettings) -> StopOnDrop {
-        let settings = WorkerSettings {
+        self.worker_with_lease(WorkerSettings {
             lease_ms: LEASE_MS,
             ..settings
-        };
+        })
+    }
+
+    pub(crate) fn worker_with_lease(&self, settings: WorkerSettings) -> StopOnDrop {
         let (flows, dispatcher) = (self.flows.clone(), self.dispatcher.clone());
         let worker = Worker::new(flows, dispatcher, self.ports.clone(), settings);
         let stop = CancellationToken::new();

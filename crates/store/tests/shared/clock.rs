@@ -37,6 +37,11 @@ impl ManualClock {
         self.now_ms.send_modify(|now| *now += ms.cast_signed());
     }
 
+    /// How far the time was advanced.
+    pub(crate) fn elapsed_ms(&self) -> u64 {
+        self.now_ms().abs_diff(START_MS)
+    }
+
     /// Waits until a task sleeps for exactly this long from now.
     pub(crate) async fn wait_for_sleep(&self, ms: u64) {
         let until_ms = self.now_ms() + ms.cast_signed();

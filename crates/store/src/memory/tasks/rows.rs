@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use panpan_flow::ports::{
     Announced, Edge, Ending, Failures, Filter, Histories, JournalPage, Key, NewRow, Page,
-    Redefined, Row, Rows, StoredDefinition, StoredOutcome,
+    Redefined, ResultSizes, Row, Rows, StoredDefinition, StoredOutcome,
 };
 use panpan_flow::{Priority, Queued, State, TaskId};
 use panpan_runtime::BoxFuture;
@@ -218,6 +218,18 @@ impl Rows for MemoryRows<'_> {
     ) -> BoxFuture<'a, Result<Vec<StoredOutcome>, StoreError>> {
         let current = |task: &Task| task.outcome().cloned();
         done(self.tasks.found(keys).filter_map(current).collect())
+    }
+
+    fn result_sizes<'a>(
+        &'a mut self,
+        keys: &'a [Key],
+    ) -> BoxFuture<'a, Result<ResultSizes, StoreError>> {
+        done(
+            self.tasks
+                .found(keys)
+                .filter_map(Task::result_size)
+                .collect(),
+        )
     }
 
     fn generations(&mut self, key: Key) -> BoxFuture<'_, Result<Vec<StoredOutcome>, StoreError>> {

@@ -183,6 +183,13 @@ pub(super) fn row(columns: &Columns) -> Result<Row, QueryError> {
     })
 }
 
+/// The size of a text: task, bytes.
+pub(super) fn size(columns: &Columns) -> Result<(Key, usize), QueryError> {
+    let bytes: i64 = column(columns, 1)?;
+    let bytes = usize::try_from(bytes).map_err(|_| QueryError::Unreadable)?;
+    Ok((key(columns, 0)?, bytes))
+}
+
 /// A key.
 pub(super) fn key(columns: &Columns, at: usize) -> Result<Key, QueryError> {
     column(columns, at).map(Key)

@@ -25,7 +25,7 @@ use panpan_runtime::ports::StoreError;
 use tokio::sync::watch;
 
 use super::store::PostgresStore;
-pub(super) use thread::TaskThread;
+pub(super) use thread::TaskThreads;
 use transaction::Access;
 
 impl Tasks for PostgresStore {
@@ -35,6 +35,14 @@ impl Tasks for PostgresStore {
 
     fn read(&self, work: Box<dyn Work>) -> BoxFuture<'_, Result<(), StoreError>> {
         self.tasks.run(work, Access::Read)
+    }
+
+    fn write_at_once(&self, work: Box<dyn Work>) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.tasks.run_at_once(work, Access::Write)
+    }
+
+    fn read_at_once(&self, work: Box<dyn Work>) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.tasks.run_at_once(work, Access::Read)
     }
 
     fn changes(&self) -> watch::Receiver<u64> {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use panpan_flow::ports::{
-    Announced, Edge, Failures, Filter, Histories, JournalPage, Key, NewRow, Page, Redefined, Row,
-    Rows, StoredDefinition, StoredOutcome, Work,
+    Announced, Edge, Failures, Filter, Histories, JournalPage, Key, NewRow, Page, Redefined,
+    ResultSizes, Row, Rows, StoredDefinition, StoredOutcome, Work,
 };
 use panpan_flow::{Priority, TaskId};
 use panpan_runtime::BoxFuture;
@@ -83,6 +83,14 @@ impl Rows for PostgresRows<'_> {
 
     fn load<'a>(&'a mut self, keys: &'a [Key]) -> BoxFuture<'a, Result<Vec<Row>, StoreError>> {
         Box::pin(select::by_key(&mut self.transaction, keys))
+    }
+
+    fn load_unlocked<'a>(
+        &'a mut self,
+        keys: &'a [Key],
+    ) -> BoxFuture<'a, Result<Vec<Row>, StoreError>> {
+        let (sql, read) = (select::UNLOCKED, columns::row);
+        Box::pin(select::of_keys(&mut self.transaction, sql, keys, read))
     }
 
     fn list<'a>(
@@ -171,6 +179,14 @@ impl Rows for PostgresRows<'_> {
         keys: &'a [Key],
     ) -> BoxFuture<'a, Result<Vec<StoredOutcome>, StoreError>> {
         let (sql, read) = (select::OUTCOMES, columns::outcome);
+        Box::pin(select::of_keys(&mut self.transaction, sql, keys, read))
+    }
+
+    fn result_sizes<'a>(
+        &'a mut self,
+        keys: &'a [Key],
+    ) -> BoxFuture<'a, Result<ResultSizes, StoreError>> {
+        let (sql, read) = (select::RESULT_SIZES, columns::size);
         Box::pin(select::of_keys(&mut self.transaction, sql, keys, read))
     }
 

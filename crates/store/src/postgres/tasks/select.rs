@@ -19,6 +19,10 @@ const BY_ID: &str = tasks!("WHERE tasks.id = ANY($1) ORDER BY runs.key");
 
 const BY_KEY: &str = tasks!("WHERE runs.key = ANY($1) ORDER BY runs.key");
 
+/// The tasks with keys that no other transaction has locked.
+pub(super) const UNLOCKED: &str =
+    tasks!("WHERE runs.key = ANY($1) ORDER BY runs.key FOR UPDATE OF runs SKIP LOCKED");
+
 const LIST: &str = tasks!("");
 
 const READY: &str = tasks!(
@@ -59,6 +63,13 @@ pub(super) const OUTCOMES: &str = "
     FROM panpan.task_runs AS runs JOIN panpan.task_outcomes AS kept
         ON kept.task = runs.key AND kept.generation = runs.generation
     WHERE runs.key = ANY($1)";
+
+/// The bytes of the current results of those tasks that are completed.
+pub(super) const RESULT_SIZES: &str = "
+    SELECT kept.task, octet_length(kept.text)::bigint
+    FROM panpan.task_runs AS runs JOIN panpan.task_outcomes AS kept
+        ON kept.task = runs.key AND kept.generation = runs.generation
+    WHERE runs.key = ANY($1) AND kept.state = 2";
 
 /// The outcomes of all generations of tasks.
 pub(super) const GENERATIONS: &str = "

@@ -1,6 +1,7 @@
-//! The thread that runs the transactions of tasks, each on a connection of its own.
+//! The threads that run the transactions of tasks, each on a connection of its own.
 //!
-//! It is not the thread of calls: the rules of a large plan are computed here, and calls do not wait for that.
+//! They are not the thread of calls: the rules of a large plan are computed here, and calls do not wait for that. Work
+//! that must not wait for that either, such as extending leases, has a thread and a connection of its own.
 
 use std::io;
 use std::sync::Arc;
@@ -17,14 +18,14 @@ use tokio_postgres::error::SqlState;
 
 use super::super::errors::QueryError;
 use super::super::job::{Job, Running};
-use super::super::lane::{self, Shared};
+use super::super::lane::{self, REQUEST_TIMEOUT, Shared};
 use super::super::session::{Connector, Session};
 use super::super::space::Gauge;
 use super::rows;
 use super::signals::{Signals, exchange};
 use super::transaction::Access;
 
-/// The number of connections.
+/// The number of connections, besides the one for work that does not wait.
 const LANES: usize = 4;
 
 /// How long a transaction may take. One adds up to 200,000 tasks.
@@ -33,49 +34,63 @@ const TRANSACTION_TIMEOUT: Duration = Duration::from_secs(120);
 /// How long closing may wait until other processes have been told of the last change.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The thread. Dropping it ends the transactions that wait, and waits for that.
-pub(in super::super) struct TaskThread {
+/// The threads. Dropping them ends the transactions that wait, and waits for that.
+pub(in super::super) struct TaskThreads {
     shared: Arc<Shared>,
+    at_once: Arc<Shared>,
     signals: Arc<Signals>,
-    thread: Option<JoinHandle<()>>,
+    threads: Vec<JoinHandle<()>>,
 }
 
-impl TaskThread {
-    /// Starts the thread. It connects when it has work.
+impl TaskThreads {
+    /// Starts the threads. They connect when they have work.
     pub(in super::super) fn start(connector: Connector, gauge: Arc<Gauge>) -> io::Result<Self> {
-        let shared = Arc::new(Shared::new(connector, gauge));
-        let signals = Arc::new(Signals::new());
-        let (for_thread, for_exchange) = (shared.clone(), signals.clone());
-        let thread = thread::Builder::new().name("panpan-tasks".to_owned());
-        let thread = thread.spawn(move || {
-            // Without a runtime, everything that is asked of the thread fails.
-            let _ = lane::run_on_thread(&for_thread, serve(&for_thread, for_exchange));
-        })?;
-        Ok(Self {
+        let shared = Arc::new(Shared::new(connector.clone(), gauge.clone()));
+        let mut started = Self {
+            at_once: Arc::new(Shared::new(connector, gauge)),
+            signals: Arc::new(Signals::new()),
+            threads: Vec::new(),
             shared,
-            signals,
-            thread: Some(thread),
-        })
+        };
+        let (shared, signals) = (started.shared.clone(), started.signals.clone());
+        started.spawn("panpan-tasks", move || {
+            // Without a runtime, everything that is asked of the thread fails.
+            let _ = lane::run_on_thread(&shared, serve(&shared, signals));
+        })?;
+        let shared = started.at_once.clone();
+        started.spawn("panpan-leases", move || {
+            let serve = async {
+                let mut running = lane::start(&shared, 1, None);
+                while running.join_next().await.is_some() {}
+            };
+            let _ = lane::run_on_thread(&shared, serve);
+        })?;
+        Ok(started)
     }
 
-    /// Runs work in a transaction.
+    fn spawn(&mut self, name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+        let thread = thread::Builder::new().name(name.to_owned());
+        self.threads.push(thread.spawn(work)?);
+        Ok(())
+    }
+
+    /// Runs work in a transaction, and tells of its changes.
     pub(super) fn run(
         &self,
         work: Box<dyn Work>,
         access: Access,
     ) -> BoxFuture<'_, Result<(), StoreError>> {
-        let (sender, result) = oneshot::channel();
-        let pushed = self.shared.queue.push_job(Box::new(TaskJob {
-            work,
-            access,
-            signals: self.signals.clone(),
-            done: None,
-            sender,
-        }));
-        Box::pin(async move {
-            pushed?;
-            result.await.unwrap_or(Err(StoreError::Closed))
-        })
+        let signals = Some(self.signals.clone());
+        send(&self.shared, work, access, signals)
+    }
+
+    /// Runs short work in a transaction, without waiting behind other work or telling of changes.
+    pub(super) fn run_at_once(
+        &self,
+        work: Box<dyn Work>,
+        access: Access,
+    ) -> BoxFuture<'_, Result<(), StoreError>> {
+        send(&self.at_once, work, access, None)
     }
 
     /// Changes with the tasks.
@@ -84,13 +99,34 @@ impl TaskThread {
     }
 }
 
-impl Drop for TaskThread {
+impl Drop for TaskThreads {
     fn drop(&mut self) {
         self.shared.queue.close();
-        if let Some(thread) = self.thread.take() {
+        self.at_once.queue.close();
+        for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
     }
+}
+
+fn send<'a>(
+    shared: &Shared,
+    work: Box<dyn Work>,
+    access: Access,
+    signals: Option<Arc<Signals>>,
+) -> BoxFuture<'a, Result<(), StoreError>> {
+    let (sender, result) = oneshot::channel();
+    let pushed = shared.queue.push_job(Box::new(TaskJob {
+        work,
+        access,
+        signals,
+        done: None,
+        sender,
+    }));
+    Box::pin(async move {
+        pushed?;
+        result.await.unwrap_or(Err(StoreError::Closed))
+    })
 }
 
 async fn serve(shared: &Arc<Shared>, signals: Arc<Signals>) {
@@ -106,7 +142,8 @@ async fn serve(shared: &Arc<Shared>, signals: Arc<Signals>) {
 struct TaskJob {
     work: Box<dyn Work>,
     access: Access,
-    signals: Arc<Signals>,
+    /// What is told of changes; nothing for short work.
+    signals: Option<Arc<Signals>>,
     done: Option<Result<(), StoreError>>,
     sender: oneshot::Sender<Result<(), StoreError>>,
 }
@@ -116,8 +153,11 @@ impl Job for TaskJob {
         Box::pin(async move {
             let ran = rows::run(session, &mut *self.work, self.access).await;
             let (done, has_changed) = ran.map_err(overtaken)?;
-            if self.access == Access::Write && done.is_ok() {
-                self.signals.written(has_changed);
+            if let Some(signals) = &self.signals
+                && self.access == Access::Write
+                && done.is_ok()
+            {
+                signals.written(has_changed);
             }
             self.done = Some(done);
             Ok(())
@@ -125,7 +165,10 @@ impl Job for TaskJob {
     }
 
     fn limit(&self) -> Duration {
-        TRANSACTION_TIMEOUT
+        match self.signals {
+            Some(_) => TRANSACTION_TIMEOUT,
+            None => REQUEST_TIMEOUT,
+        }
     }
 
     fn finish(self: Box<Self>, ran: Result<(), StoreError>) {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use panpan_flow::ports::{
-    Announced, Edge, Failures, Filter, Histories, JournalPage, Key, NewRow, Page, Redefined, Row,
-    Rows, StoredDefinition, StoredOutcome,
+    Announced, Edge, Failures, Filter, Histories, JournalPage, Key, NewRow, Page, Redefined,
+    ResultSizes, Row, Rows, StoredDefinition, StoredOutcome,
 };
 use panpan_flow::{Priority, TaskId};
 use panpan_runtime::BoxFuture;
@@ -147,6 +147,13 @@ impl Rows for SqliteRows<'_> {
         keys: &'a [Key],
     ) -> BoxFuture<'a, Result<Vec<StoredOutcome>, StoreError>> {
         self.run(|connection, _| select::outcomes(connection, keys))
+    }
+
+    fn result_sizes<'a>(
+        &'a mut self,
+        keys: &'a [Key],
+    ) -> BoxFuture<'a, Result<ResultSizes, StoreError>> {
+        self.run(|connection, _| select::result_sizes(connection, keys))
     }
 
     fn generations(&mut self, key: Key) -> BoxFuture<'_, Result<Vec<StoredOutcome>, StoreError>> {

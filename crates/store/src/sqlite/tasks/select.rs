@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use panpan_flow::ports::{
-    Announced, Edge, Failures, Filter, JournalPage, Key, Page, Row, StoredDefinition, StoredOutcome,
+    Announced, Edge, Failures, Filter, JournalPage, Key, Page, ResultSizes, Row, StoredDefinition,
+    StoredOutcome,
 };
 use panpan_flow::{Announcement, Priority, State, TaskId};
 use rusqlite::types::Value;
@@ -37,6 +38,11 @@ const OUTCOME: &str = "
     SELECT o.task, o.generation, o.at, o.attempts, o.state, o.error, o.text
     FROM task_outcomes o JOIN tasks t ON t.key = o.task AND t.generation = o.generation
     WHERE o.task = ?1";
+
+const RESULT_SIZE: &str = "
+    SELECT o.task, octet_length(o.text)
+    FROM task_outcomes o JOIN tasks t ON t.key = o.task AND t.generation = o.generation
+    WHERE o.task = ?1 AND o.state = 2";
 
 const GENERATIONS: &str = "
     SELECT task, generation, at, attempts, state, error, text
@@ -216,6 +222,18 @@ pub(super) fn outcomes(
     keys: &[Key],
 ) -> Result<Vec<StoredOutcome>, QueryError> {
     of_each_key(connection, OUTCOME, keys, outcome)
+}
+
+/// The bytes of the current results of those tasks that are completed.
+pub(super) fn result_sizes(
+    connection: &Connection,
+    keys: &[Key],
+) -> Result<ResultSizes, QueryError> {
+    of_each_key(connection, RESULT_SIZE, keys, |row| {
+        let bytes: i64 = row.get(1)?;
+        let bytes = usize::try_from(bytes).map_err(|_| QueryError::Unreadable)?;
+        Ok((Key(row.get(0)?), bytes))
+    })
 }
 
 /// All outcomes of a task.

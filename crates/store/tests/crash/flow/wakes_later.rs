@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use panpan_flow::ports::{
-    Announced, Edge, Failures, Filter, Histories, JournalPage, Key, NewRow, Page, Redefined, Row,
-    Rows, StoredDefinition, StoredOutcome, Tasks, Work,
+    Announced, Edge, Failures, Filter, Histories, JournalPage, Key, NewRow, Page, Redefined,
+    ResultSizes, Row, Rows, StoredDefinition, StoredOutcome, Tasks, Work,
 };
 use panpan_flow::{Priority, State, TaskId};
 use panpan_runtime::BoxFuture;
@@ -116,6 +116,7 @@ impl Rows for HoldingRows<'_> {
         dependents(keys: &'a [Key]) -> Vec<Edge>;
         replace_dependencies(task: Key, edges: &'a [Edge]) -> ();
         outcomes(keys: &'a [Key]) -> Vec<StoredOutcome>;
+        result_sizes(keys: &'a [Key]) -> ResultSizes;
         generations(key: Key) -> Vec<StoredOutcome>;
         keep(outcomes: &'a [StoredOutcome]) -> ();
         histories(keys: &'a [Key]) -> Histories;

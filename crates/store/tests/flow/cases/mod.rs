@@ -3,6 +3,8 @@
 pub(crate) mod authority;
 pub(crate) mod copies;
 pub(crate) mod execution;
+pub(crate) mod holding;
+pub(crate) mod large;
 pub(crate) mod limits;
 pub(crate) mod queries;
 pub(crate) mod random {
@@ -10,6 +12,7 @@ pub(crate) mod random {
 }
 pub(crate) mod refusals;
 pub(crate) mod running;
+pub(crate) mod sources;
 pub(crate) mod updates;
 pub(crate) mod webhooks;
 
@@ -99,6 +102,26 @@ macro_rules! all {
                 an_archive_is_never_changed,
                 flows_that_rest_for_long_are_deleted,
                 many_flows_are_deleted_in_batches,
+            ]
+            sources: [
+                a_task_waits_for_a_process_with_its_operation,
+                a_task_runs_when_its_source_is_back,
+                a_task_whose_operation_nobody_offers_fails_in_the_end,
+                a_new_process_gives_its_sources_time,
+                tasks_of_a_busy_process_do_not_fail_elsewhere,
+                a_message_waits_for_a_process_with_webhooks,
+                tasks_behind_those_of_others_are_found_without_reading_them_again,
+            ]
+            large: [
+                one_claim_reads_only_so_much,
+                a_task_that_refers_to_too_much_fails_alone,
+                a_deep_result_is_read_back,
+                an_unreadable_result_does_not_hide_other_tasks,
+            ]
+            holding: [
+                a_task_that_was_cancelled_elsewhere_stops_soon,
+                progress_is_written_long_before_the_lease_ends,
+                a_handler_that_panics_ends_its_task,
             ]
             running: [
                 two_flows_take_turns,
