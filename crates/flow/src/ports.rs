@@ -254,6 +254,7 @@ pub type JournalPage = Vec<(u64, Announced)>;
 
 /// Failed tasks with their messages.
 pub type Failures = Vec<(TaskId, Arc<str>)>;
+
 /// The bytes of results by task.
 pub type ResultSizes = Vec<(Key, usize)>;
 
