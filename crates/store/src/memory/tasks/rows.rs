@@ -351,8 +351,8 @@ impl Rows for MemoryRows<'_> {
 
     fn failures(&mut self, flow: Key, limit: usize) -> BoxFuture<'_, Result<Failures, StoreError>> {
         let of_flow = self.tasks.flows.get(&flow).into_iter().flatten();
-        let tasks = of_flow.filter_map(|key| self.tasks.tasks.get(key));
-        let failure = |task: &Box<Task>| match &task.outcome()?.ending {
+        let tasks = of_flow.filter_map(|key| self.tasks.tasks.get(key).map(|it| &**it));
+        let failure = |task: &Task| match &task.outcome()?.ending {
             Ending::Failed { error, .. } => Some((task.row.id, error.clone())),
             _ => None,
         };
