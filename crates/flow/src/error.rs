@@ -168,13 +168,7 @@ impl From<TaskError> for Failure {
                     }])
             }
             TaskError::NotCallable { task, operation } => {
-                about(Failure::new(codes::EXECUTOR_NOT_FOUND), task)
-                    .with_message(message)
-                    .with_detail("executor", &*operation)
-                    .with_actions(["Change schemas.method of the task with tasks/update"])
-                    .with_alternatives([Alternative::from(
-                        "Cancel the task with tasks/cancel, then execute another one",
-                    )])
+                not_callable(task, &operation).with_message(message)
             }
             TaskError::Transition {
                 task,
@@ -184,41 +178,22 @@ impl From<TaskError> for Failure {
                 .failure(task, &reason)
                 .with_actions([after(transition.current)]),
             TaskError::Unsatisfied { task, unsatisfied } => unsatisfied_failure(task, &unsatisfied),
-            TaskError::AlreadyExecuting { task, state } => {
-                about(Failure::new(codes::TASK_ALREADY_EXECUTING), task)
-                    .with_message(message)
-                    .with_detail("current_status", state.word())
-                    .with_actions(["Follow the current run with tasks/events"])
-                    .with_alternatives([Alternative::from(
-                        "Cancel it with tasks/cancel, then execute it again",
-                    )])
-            }
-            TaskError::InProgress { task, members } => {
-                about(Failure::new(codes::TASK_ALREADY_EXECUTING), task)
-                    .with_message(message)
-                    .with_detail("current_status", State::InProgress.word())
-                    .with_detail("members", members)
-                    .with_actions(["Wait until the task has ended, then update it"])
-                    .with_alternatives([Alternative::from(
-                        "Cancel it with tasks/cancel, then update it",
-                    )])
-            }
+            TaskError::AlreadyExecuting { task, state } => executing(task, state)
+                .with_message(message)
+                .with_actions(["Follow the current run with tasks/events"])
+                .with_alternatives([CANCEL_AND_EXECUTE.into()]),
+            TaskError::InProgress { task, members } => executing(task, State::InProgress)
+                .with_message(message)
+                .with_detail("members", members)
+                .with_actions(["Wait until the task has ended, then update it"])
+                .with_alternatives([CANCEL_AND_UPDATE.into()]),
             TaskError::Archived(task) => about(Failure::new(codes::INVALID_TASK_SCHEMA), task)
                 .with_message(message)
                 .with_detail("origin_type", "archive")
                 .with_actions(["Copy the task with tasks/copy, then change the copy"]),
             TaskError::CannotDelete { task, obstacle } => cannot_delete(task, &obstacle),
             TaskError::TreeTooLarge { task, tasks } => {
-                let violation = Violation::value("/task_id", "the tree is too large")
-                    .expected("a task with a smaller tree")
-                    .actual(format!("{tasks} tasks"));
-                about(Failure::new(codes::INVALID_INPUT), task)
-                    .with_message(message)
-                    .with_violation(violation)
-                    .with_actions(["Read the tasks in pages with tasks/list and root_task_id"])
-                    .with_alternatives([Alternative::from(
-                        "Send \"fields\": \"summary\" to leave out inputs and results",
-                    )])
+                tree_too_large(task, tasks).with_message(message)
             }
             TaskError::Plan(error) => error.into(),
             TaskError::Store(error) => error.failure(),
@@ -228,6 +203,33 @@ impl From<TaskError> for Failure {
 
 fn about(failure: Failure, task: TaskId) -> Failure {
     failure.with_detail("task_id", task.to_string())
+}
+
+const CANCEL_AND_EXECUTE: &str = "Cancel it with tasks/cancel, then execute it again";
+const CANCEL_AND_UPDATE: &str = "Cancel it with tasks/cancel, then update it";
+
+fn not_callable(task: TaskId, operation: &str) -> Failure {
+    let alternative = "Cancel the task with tasks/cancel, then execute another one";
+    about(Failure::new(codes::EXECUTOR_NOT_FOUND), task)
+        .with_detail("executor", operation)
+        .with_actions(["Change schemas.method of the task with tasks/update"])
+        .with_alternatives([alternative.into()])
+}
+
+fn executing(task: TaskId, state: State) -> Failure {
+    let failure = Failure::new(codes::TASK_ALREADY_EXECUTING);
+    about(failure, task).with_detail("current_status", state.word())
+}
+
+fn tree_too_large(task: TaskId, tasks: usize) -> Failure {
+    let violation = Violation::value("/task_id", "the tree is too large")
+        .expected("a task with a smaller tree")
+        .actual(format!("{tasks} tasks"));
+    let alternative = "Send \"fields\": \"summary\" to leave out inputs and results";
+    about(Failure::new(codes::INVALID_INPUT), task)
+        .with_violation(violation)
+        .with_actions(["Read the tasks in pages with tasks/list and root_task_id"])
+        .with_alternatives([alternative.into()])
 }
 
 /// What a caller can do with a task in a state that does not allow what was requested.

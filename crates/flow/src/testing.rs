@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use panpan_runtime::Registry;
 use panpan_runtime::ports::StoreError;
 

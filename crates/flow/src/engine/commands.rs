@@ -143,7 +143,7 @@ async fn run_of_task(rows: &mut dyn Rows, row: Row, cascade: bool) -> Result<Exe
 }
 
 impl Execution {
-    /// Checks that the tasks can call their operations. Messages to webhooks call one that nobody else can.
+    /// Checks that the tasks can call their operations. Messages to webhooks call one that no caller can.
     fn check_methods(&self, methods: &CallableMethods) -> Result<(), TaskError> {
         let mut checked: BTreeSet<&str> = BTreeSet::from([NOTIFY]);
         for row in self.released.iter().chain(&self.dependents) {

@@ -148,7 +148,7 @@ fn not_offered(task: &ClaimedTask, method: &str) -> Ended {
     if !task.is_given_up {
         let history = task.history.clone();
         return Ended::Retry {
-            at: task.row.run.updated_at,
+            after_ms: 0,
             history: history.unwrap_or_else(|| "[]".into()),
         };
     }
