@@ -111,7 +111,7 @@ impl Needed {
     fn read(&self) -> impl Iterator<Item = &Source> {
         let dependencies: &[Source] = match self.oversized() {
             Some(_) => &[],
-            None => &*self.dependencies,
+            None => &self.dependencies,
         };
         let all = dependencies.iter().chain(&self.original);
         all.filter(|it| it.bytes.is_some())
