@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use panpan_runtime::ports::Ids;
 use panpan_runtime::ports::StoreError;
-use panpan_runtime::{BoxFuture, CancellationToken, Identity};
+use panpan_runtime::{BoxFuture, CancellationToken, Identity, StateOwner};
 use serde_json::Value;
 
 use crate::authority::Authority;
@@ -52,10 +52,11 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
-    /// The caller with this identity.
-    pub(crate) fn of(identity: Option<&Identity>) -> Self {
+    /// The caller with this identity, whose calls leave state that belongs to `state_owner`.
+    pub(crate) fn of(identity: Option<&Identity>, state_owner: &StateOwner) -> Self {
         let owner: Option<Arc<str>> = identity.map(|it| it.id.as_str().into());
-        let authority = identity.map(|it| Authority::from(it).to_text().into());
+        let authority = Authority::of(identity, state_owner);
+        let authority = authority.map(|it| it.to_text().into());
         let sees_all = identity.is_some_and(|it| it.scopes.contains(TASKS_SCOPE));
         Self {
             visible: match sees_all {

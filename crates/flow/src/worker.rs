@@ -5,6 +5,7 @@
 
 mod attempt;
 mod clients;
+mod options;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -38,6 +38,8 @@ pub(crate) struct Created {
     pub(crate) root: TaskId,
     /// The tasks, in the order of the plan.
     pub(crate) ids: Vec<TaskId>,
+    /// When they were added.
+    pub(crate) at: Timestamp,
 }
 
 /// Validates tasks and adds them, all or none.
@@ -80,6 +82,7 @@ pub(crate) async fn create(
     Ok(Created {
         root: plan.root(),
         ids,
+        at: new.now,
     })
 }
 

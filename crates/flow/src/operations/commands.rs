@@ -46,8 +46,10 @@ pub(super) async fn execute(
         (Some(tasks), None) => {
             let methods = CallableMethods::of(&context);
             let tasks = json!({"tasks": tasks, "webhook_config": input.get("webhook_config")});
-            let created = flows.create(&tasks, &caller, methods, Release::Now);
-            (created.await?.root, 0)
+            let created = flows.create(&tasks, &caller, methods, Release::Now).await?;
+            // For protocols that answer with the new task.
+            context.set_extra(Some(json!({"task": {"created_at": created.at}})));
+            (created.root, 0)
         }
         (None, _) => {
             let id = read_task_id(&input, "task_id")?;

@@ -64,7 +64,7 @@ fn events(flows: &Flows) -> Registration {
 }
 
 fn caller(context: &Context) -> Caller {
-    Caller::of(context.caller())
+    Caller::of(context.caller(), context.state_owner())
 }
 
 /// The operations that the caller may call, as methods of tasks.

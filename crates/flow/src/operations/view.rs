@@ -5,10 +5,11 @@ use panpan_runtime::untyped;
 use serde_json::{Value, json};
 
 use crate::engine::FoundTask;
+use crate::kept::read_kept;
 use crate::ports::{Ending, StoredOutcome};
 use crate::state::State;
 use crate::step::Queued;
-use crate::task::{Definition, Dependency, Phase, TaskView};
+use crate::task::{Definition, Dependency, Phase, TaskView, result_object};
 
 /// The task object.
 pub(super) fn task(found: &FoundTask) -> Result<Value, Failure> {
@@ -36,6 +37,20 @@ pub(super) fn task(found: &FoundTask) -> Result<Value, Failure> {
     Ok(view.to_value())
 }
 
+/// What the task object does not show of an outcome: what was returned beside it, and whether its result is wrapped
+/// because the output is not an object. For protocols that answer with the call of the task.
+pub(super) fn beside(outcome: Option<&Ending>) -> Result<Option<Value>, Failure> {
+    let text = match outcome {
+        Some(Ending::Completed { result }) => result,
+        Some(Ending::Failed { failure, .. }) => failure,
+        Some(Ending::Cancelled { .. }) | None => return Ok(None),
+    };
+    let kept = read_kept(text).map_err(|error| untyped(&error))?;
+    let is_wrapped = !kept.value.is_object();
+    let has_any = is_wrapped || kept.extra.is_some();
+    Ok(has_any.then(|| json!({"task": {"is_wrapped": is_wrapped, "extra": kept.extra}})))
+}
+
 /// The parsed parts of an outcome.
 #[derive(Default)]
 struct Texts {
@@ -46,7 +61,8 @@ struct Texts {
 
 impl Texts {
     fn of(ending: Option<&Ending>) -> Result<Self, Failure> {
-        let read = |text: &str| serde_json::from_str(text).map_err(|error| untyped(&error));
+        let read = |text: &str| read_kept(text).map(|it| it.value);
+        let read = |text: &str| read(text).map_err(|error| untyped(&error));
         Ok(match ending {
             None => Self::default(),
             Some(Ending::Completed { result }) => Self {
@@ -110,12 +126,16 @@ fn phase<'a>(found: &'a FoundTask, texts: &'a Texts) -> Result<Phase<'a>, Failur
 pub(super) fn outcome(outcome: &StoredOutcome) -> Result<Value, Failure> {
     let texts = Texts::of(Some(&outcome.ending))?;
     let state = outcome.ending.state();
+    let result = match state {
+        State::Completed => result_object(&texts.result).into_owned(),
+        _ => Value::Null,
+    };
     Ok(json!({
         "generation": outcome.generation,
         "status": state.word(),
         "completed_at": outcome.at,
         "attempts": outcome.attempts,
-        "result": texts.result,
+        "result": result,
         "error": Some(texts.error).filter(|_| state != State::Completed),
         "failure": texts.failure,
     }))
