@@ -1,6 +1,6 @@
 //! One attempt of a task: through the stages like any call, but its owner waits between attempts and keeps the outcome.
 //!
-//! A task with a key shares the claim of the key with direct calls: whoever is first runs, and the other one gets its
+//! A task with a key shares the claim of the key with direct calls: the first of them runs, and the other one gets its
 //! outcome.
 
 use std::sync::Arc;
