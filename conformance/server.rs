@@ -11,14 +11,14 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use panpan_flow::{Flows, TaskClients, TaskId, Worker, WorkerSettings};
+use panpan_flow::{FLOWS_KEPT_MS, Flows, TaskClients, TaskId, Worker, WorkerSettings};
 use panpan_runtime::system::{RandomIds, SystemClock};
 use panpan_runtime::{AskClient, Ports};
 use panpan_store::MemoryStore;
 use panpan_surfaces::http::{HttpSettings, router};
 use panpan_surfaces::identity::Tokens;
 use panpan_surfaces::limits::Limits;
-use panpan_surfaces::mcp::TaskInputs;
+use panpan_surfaces::mcp::{McpTasks, TaskInputs};
 use panpan_surfaces::{Anonymous, CancellationToken, Gateway, listen};
 use serde_json::{Map, Value};
 
@@ -51,7 +51,10 @@ async fn main() -> anyhow::Result<()> {
         Limits::default(),
     );
     let inputs = TaskInputs::new();
-    gateway.set_task_inputs(inputs.clone());
+    gateway.set_mcp_tasks(McpTasks {
+        inputs: inputs.clone(),
+        kept_ms: FLOWS_KEPT_MS,
+    });
     let listener = listen::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await?;
     println!("http://{}/mcp", listener.local_addr()?);
     let never = CancellationToken::new();

@@ -142,3 +142,28 @@ fn without_the_operations_of_tasks_there_are_no_tasks() {
     let called = client.sent("tools/call", json!({"name": "demo__echo", "arguments": {}}));
     assert_eq!(called["result"]["resultType"], "complete", "{called}");
 }
+
+#[test]
+fn an_overlay_says_which_tools_of_a_server_run_as_tasks() {
+    let folder = Folder::new();
+    let program = panpan_testkit::program();
+    let inner = format!("--mcp-stdio=inner='{program}' mcp --store memory: --demo");
+    let overlay = folder.file(
+        "overlay.yaml",
+        "operations:\n- {match: inner/demo__echo, task: forbidden}\n- {match: inner/demo__divide, task: preferred}\n",
+    );
+    let overlay = format!("--overlay={overlay}");
+    let server = Server::start(&folder, &["--store", "memory:", &inner, &overlay]);
+    let client = Client {
+        server: &server,
+        token: None,
+    };
+    let mut called = Value::Null;
+    until("the tools of the server", || {
+        let echo = json!({"name": "demo__echo", "arguments": {}});
+        called = client.sent("tools/call", echo);
+        called["result"].is_object()
+    });
+    assert_eq!(called["result"]["resultType"], "complete", "{called}");
+    client.created("demo__divide", &json!({"dividend": 6, "divisor": 3}));
+}

@@ -8,6 +8,7 @@ mod authority;
 mod engine;
 mod error;
 mod flows;
+mod kept;
 mod limits;
 mod operations;
 mod plan;

@@ -360,16 +360,16 @@ pub struct StoredOutcome {
 /// The outcome of a task. Its debug form does not show stored data.
 #[derive(Clone, PartialEq)]
 pub enum Ending {
-    /// It succeeded with this result, a JSON object.
+    /// It succeeded with this output.
     Completed {
-        /// The result, as JSON.
+        /// The output as JSON, and in a second line what was returned beside it.
         result: Arc<str>,
     },
     /// It failed.
     Failed {
         /// The message.
         error: Arc<str>,
-        /// The failure, as canonical JSON.
+        /// The failure as canonical JSON, and in a second line what was returned beside it.
         failure: Arc<str>,
     },
     /// It was cancelled.

@@ -15,7 +15,8 @@ use panpan_runtime::shown;
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-use crate::task::{TaskId, read_stored};
+use crate::kept::read_kept;
+use crate::task::{TaskId, result_object};
 
 /// The largest inputs after references are resolved, in bytes. Many references to one large result would
 /// otherwise multiply it.
@@ -264,7 +265,8 @@ pub(crate) fn resolve_stored(
         let Some(Some(text)) = results.get(&task) else {
             continue;
         };
-        let result = read_stored(text)?;
+        let kept = read_kept(text)?;
+        let result = result_object(&kept.value);
         for (at, reference) in references {
             if values.contains_key(&reference) {
                 continue;

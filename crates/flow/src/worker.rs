@@ -6,6 +6,7 @@
 mod attempt;
 mod clients;
 mod held;
+mod options;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -44,14 +44,6 @@ pub const DEFINITION_EXTENSION: &str = "x-mcp-definition";
 /// The member of `_meta` with which a call asks to run as a task.
 pub const TASK_META_KEY: &str = "dev.panpan/task";
 
-/// The extension of an operation that says whether it runs as a task: `forbidden`, `preferred` or `required`. Without
-/// it, the client decides.
-pub const TASK_EXTENSION: &str = "x-mcp-task";
-
-/// The extension of an operation with the questions to ask before a task is created: by name, each with `message` and
-/// `schema`.
-pub const ASK_FIRST_EXTENSION: &str = "x-mcp-ask-first";
-
 /// The member of `_meta` that relates a message to a task, in 2025-11-25.
 pub const RELATED_TASK_META_KEY: &str = "io.modelcontextprotocol/related-task";
 

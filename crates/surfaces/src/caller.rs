@@ -4,7 +4,9 @@ use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 
+use panpan_contract::hex;
 use panpan_runtime::{CallRequest, Credentials, Identity, StateOwner, Trace};
+use sha2::{Digest as _, Sha256};
 
 use crate::options::CallOptions;
 
@@ -23,7 +25,8 @@ pub struct Caller {
     pub credentials: Option<Credentials>,
     /// The id of the token that proved the identity. Not a secret.
     pub token_id: Option<Arc<str>>,
-    /// The session of the request, in a protocol that has sessions. A secret: it grants access to the session.
+    /// A digest of the session of the request, in a protocol that has sessions. The session itself is a secret that
+    /// grants access to it, and the owner of state is stored with tasks.
     pub(crate) session: Option<Arc<str>>,
     /// The options in the request headers; they apply to the one call in the request.
     pub(crate) header_options: Option<Arc<CallOptions>>,
@@ -91,7 +94,7 @@ impl Caller {
 
     /// Adds the session of the request.
     pub(crate) fn in_session(mut self, session: &str) -> Self {
-        self.session = Some(session.into());
+        self.session = Some(hex(&Sha256::digest(session)).into());
         self
     }
 

@@ -22,7 +22,7 @@ use crate::identity::{self, Tokens};
 use crate::items::Items;
 use crate::library::Library;
 use crate::limits::{BufferedBytes, ConcurrencyLimit, Limits, Permit, RateLimit};
-use crate::mcp::TaskInputs;
+use crate::mcp::{McpTasks, TaskInputs};
 use crate::metrics::{self, CallMetrics, Metrics};
 pub use surface::Surface;
 
@@ -48,8 +48,8 @@ struct Inner {
     metrics: Metrics,
     /// Resources, prompts and completions.
     library: OnceLock<Arc<dyn Library>>,
-    /// The questions of running tasks.
-    task_inputs: OnceLock<Arc<TaskInputs>>,
+    /// What MCP needs to know of tasks.
+    mcp_tasks: OnceLock<McpTasks>,
     /// Limits the log lines about failures.
     lines: LogThrottle,
     /// Calls whose callers wait for the response.
@@ -95,7 +95,7 @@ impl Gateway {
             limits,
             metrics: Metrics::default(),
             library: OnceLock::new(),
-            task_inputs: OnceLock::new(),
+            mcp_tasks: OnceLock::new(),
             lines: LogThrottle::default(),
             awaited_calls: TaskTracker::new(),
             tasks: TaskTracker::new(),
@@ -117,14 +117,20 @@ impl Gateway {
         self.0.library.get().map(|library| &**library)
     }
 
-    /// Sets the questions that running tasks ask their clients. Later calls have no effect.
-    pub fn set_task_inputs(&self, inputs: Arc<TaskInputs>) {
-        let _ = self.0.task_inputs.set(inputs);
+    /// Sets the questions that running tasks ask their clients, and how long tasks are kept. Later calls have no effect.
+    pub fn set_mcp_tasks(&self, tasks: McpTasks) {
+        tasks.inputs.serve();
+        let _ = self.0.mcp_tasks.set(tasks);
     }
 
     /// The questions of running tasks, if they can ask any.
     pub(crate) fn task_inputs(&self) -> Option<&Arc<TaskInputs>> {
-        self.0.task_inputs.get()
+        self.0.mcp_tasks.get().map(|it| &it.inputs)
+    }
+
+    /// How long a task is kept after its last change, if that is known.
+    pub(crate) fn tasks_kept_ms(&self) -> Option<u64> {
+        self.0.mcp_tasks.get().map(|it| it.kept_ms)
     }
 
     /// The configured limits.

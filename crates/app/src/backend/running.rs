@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use panpan_flow::Flows;
+use panpan_flow::{FLOWS_KEPT_MS, Flows};
 use panpan_runtime::{CancellationToken, Dispatcher};
 use panpan_surfaces::limits::Limits;
+use panpan_surfaces::mcp::McpTasks;
 use panpan_surfaces::{Anonymous, Gateway};
 use panpan_upstream::mcp::McpUpstream;
 use tokio::time::{Instant, timeout_at};
@@ -24,7 +25,10 @@ impl Backend {
     pub(crate) fn gateway(&self, anonymous: Anonymous, limits: Limits) -> Gateway {
         let gateway = Gateway::new(self.dispatcher.clone(), self.tokens(), anonymous, limits);
         crate::library::attach(&gateway, &self.servers);
-        gateway.set_task_inputs(self.task_inputs.clone());
+        gateway.set_mcp_tasks(McpTasks {
+            inputs: self.task_inputs.clone(),
+            kept_ms: self.tasks.as_ref().map_or(FLOWS_KEPT_MS, |it| it.kept_ms),
+        });
         gateway
     }
 

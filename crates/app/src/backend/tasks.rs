@@ -2,15 +2,12 @@
 
 use std::sync::Arc;
 
-use panpan_flow::{FLOWS_KEPT_MS, TaskClients, TaskId, Worker, WorkerSettings};
+use panpan_flow::{TaskClients, TaskId, Worker, WorkerSettings};
 use panpan_runtime::{AskClient, Ports};
-use panpan_surfaces::mcp::{TASK_KEPT_MS, TaskInputs};
+use panpan_surfaces::mcp::TaskInputs;
 use serde_json::{Map, Value};
 
 use super::Backend;
-
-// MCP clients are told how long a task is kept.
-const _: () = assert!(TASK_KEPT_MS <= FLOWS_KEPT_MS);
 
 /// The MCP clients that created tasks.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use std::num::NonZeroU64;
 
 use panpan_contract::circuit::CircuitRule;
-use panpan_contract::operation::{Outputs, Redaction};
+use panpan_contract::operation::{Outputs, Redaction, TaskUse};
 use panpan_contract::retry::RetryRule;
 use serde::de::{DeserializeOwned, IntoDeserializer as _};
 use toml::Spanned;
@@ -63,6 +63,7 @@ fn problem(name: &str, value: &Spanned<DeValue<'_>>) -> Option<(usize, String)> 
         "outputs" => error::<Outputs>(value),
         "redaction" => error::<Redaction>(value),
         "key_argument" => error::<bool>(value),
+        "task" => error::<TaskUse>(value),
         _ => None,
     }
 }

@@ -382,7 +382,7 @@ fn every_setting_is_documented() {
 #[test]
 fn call_settings_are_read_for_services_and_servers() {
     use panpan_contract::circuit::CircuitRule;
-    use panpan_contract::operation::{CallSettings, Outputs, Redaction};
+    use panpan_contract::operation::{CallSettings, Outputs, Redaction, TaskUse};
     use panpan_contract::retry::RetryRule;
     let config = Setup::file(
         r#"
@@ -395,6 +395,7 @@ circuit = "off"
 outputs = "strict"
 redaction = "strict"
 key_argument = false
+task = "preferred"
 
 [openapi.operations."list*"]
 retry = { categories = ["NETWORK"] }
@@ -419,6 +420,7 @@ timeout_ms = 5
         outputs: Some(Outputs::Strict),
         redaction: Some(Redaction::Strict),
         key_argument: Some(false),
+        task: Some(TaskUse::Preferred),
     };
     assert_eq!(calls.all, all);
     assert_eq!(calls.by_name[0].0, "billing/list*");

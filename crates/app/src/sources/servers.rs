@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use panpan_contract::binding::SuccessBodies;
 use panpan_contract::circuit::CircuitRule;
-use panpan_contract::operation::{CallSettings, Outputs, Redaction};
+use panpan_contract::operation::{CallSettings, Outputs, Redaction, TaskUse};
 use panpan_contract::retry::RetryRule;
 use panpan_upstream::Url;
 use panpan_upstream::mcp::{
@@ -60,6 +60,7 @@ pub(crate) struct ServerSource {
     outputs: Option<Outputs>,
     redaction: Option<Redaction>,
     key_argument: Option<bool>,
+    task: Option<TaskUse>,
     #[serde(default)]
     operations: BTreeMap<String, CallSettings>,
     /// The call settings in the members before.

@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 
 use panpan_contract::circuit::CircuitRule;
-use panpan_contract::operation::{CallSettings, Outputs, Redaction};
+use panpan_contract::operation::{CallSettings, Outputs, Redaction, TaskUse};
 use panpan_contract::retry::RetryRule;
 use panpan_openapi::Selection;
 use panpan_redact::Secret;
@@ -67,6 +67,7 @@ pub(crate) struct ServiceSource {
     pub(super) outputs: Option<Outputs>,
     pub(super) redaction: Option<Redaction>,
     pub(super) key_argument: Option<bool>,
+    pub(super) task: Option<TaskUse>,
     #[serde(default)]
     pub(super) operations: BTreeMap<String, CallSettings>,
     /// The call settings in the members before.
@@ -85,6 +86,7 @@ macro_rules! source_calls {
             outputs: $source.outputs,
             redaction: $source.redaction,
             key_argument: $source.key_argument,
+            task: $source.task,
         };
         SourceCalls::of(&$source.namespace, settings, &$source.operations)
     }};

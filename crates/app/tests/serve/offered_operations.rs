@@ -213,7 +213,7 @@ fn an_invalid_overlay_entry_is_refused() {
         ),
         (
             "{match: json/*, idempotency: {idempotent: true}}",
-            "only hide, title, description and call settings apply",
+            "only hide, title, description, ask_first and call settings apply",
         ),
     ] {
         let overlay = folder.file("overlay.yaml", format!("operations:\n- {entry}\n"));

@@ -13,7 +13,10 @@ use crate::circuit::CircuitRule;
 use crate::retry::RetryRule;
 
 pub use name::{NAME_LENGTH_LIMIT, NameError, OperationName};
-pub use settings::{CallSettings, KEY_ARGUMENT_EXTENSION, Outputs, Redaction};
+pub use settings::{
+    ASK_FIRST_EXTENSION, CallSettings, KEY_ARGUMENT_EXTENSION, Outputs, Redaction, TASK_EXTENSION,
+    TaskUse,
+};
 
 /// The contract of an operation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

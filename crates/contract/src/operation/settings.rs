@@ -34,6 +34,39 @@ pub struct CallSettings {
     /// Whether the MCP tool of a mutation takes the idempotency key as an argument.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_argument: Option<bool>,
+    /// Whether calls of the MCP tool run as tasks. Without it, the client decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskUse>,
+}
+
+/// The extension of an operation that says whether calls of its MCP tool run as tasks: a [`TaskUse`].
+pub const TASK_EXTENSION: &str = "x-mcp-task";
+
+/// The extension of an operation with the questions to ask before a task is created: by name, each with `message` and
+/// `schema`.
+pub const ASK_FIRST_EXTENSION: &str = "x-mcp-ask-first";
+
+/// Whether calls of an MCP tool run as tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskUse {
+    /// Never.
+    Forbidden,
+    /// For every client that supports tasks.
+    Preferred,
+    /// Always; other clients cannot call it.
+    Required,
+}
+
+impl TaskUse {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Forbidden => "forbidden",
+            Self::Preferred => "preferred",
+            Self::Required => "required",
+        }
+    }
 }
 
 /// The extension of an operation that is `false` if its MCP tool does not take the idempotency key
@@ -80,6 +113,10 @@ impl CallSettings {
             let set = spec.extensions.insert(KEY_ARGUMENT_EXTENSION, takes.into());
             set.expect("the name starts with x-");
         }
+        if let Some(task) = self.task {
+            let set = spec.extensions.insert(TASK_EXTENSION, task.word().into());
+            set.expect("the name starts with x-");
+        }
     }
 }
 
@@ -99,7 +136,7 @@ mod tests {
         let mut spec = OperationSpec::new("a/b".parse().unwrap(), OperationType::Query);
         let first = settings(json!({
             "timeout_ms": 120_000, "retry": "off", "patience_ms": 0, "circuit": "off",
-            "outputs": "strict", "key_argument": false,
+            "outputs": "strict", "key_argument": false, "task": "required",
         }));
         first.apply(&mut spec);
         settings(json!({})).apply(&mut spec);

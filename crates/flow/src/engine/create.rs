@@ -33,6 +33,8 @@ pub(crate) struct Created {
     pub(crate) ids: Vec<TaskId>,
     /// The number of the last event of the flow before.
     pub(crate) events_after: u64,
+    /// When they were added.
+    pub(crate) at: Timestamp,
 }
 
 /// Validates tasks and adds them, all or none. The problems are those that are known already.
@@ -82,6 +84,7 @@ pub(crate) async fn create(
         root: plan.root(),
         ids,
         events_after,
+        at: new.now,
     })
 }
 

@@ -44,8 +44,9 @@ pub(super) async fn execute(
         (Some(_), Some(_)) => return Err(both_given().into()),
         (Some(tasks), None) => {
             let tasks = json!({"tasks": tasks, "webhook_config": input.get("webhook_config")});
-            let created = flows.create(&tasks, &caller, Release::Now);
-            let created = created.await?;
+            let created = flows.create(&tasks, &caller, Release::Now).await?;
+            // For protocols that answer with the new task.
+            context.set_extra(Some(json!({"task": {"created_at": created.at}})));
             (created.root, 0, created.events_after)
         }
         (None, _) => {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use panpan_contract::operation::{OperationSpec, OperationType};
 use panpan_failure::{Failure, Violation};
-use panpan_runtime::{Context, Identity, Operation, Registration, similar_names};
+use panpan_runtime::{Context, Operation, Registration, similar_names};
 use serde_json::{Map, Value};
 
 use crate::authority::Authority;
@@ -68,6 +68,7 @@ fn events(flows: &Flows) -> Registration {
 fn caller(context: &Context) -> Caller {
     let identity = context.caller();
     let owner: Option<Arc<str>> = identity.map(|it| it.id.as_str().into());
+    let authority = Authority::of(identity, context.state_owner());
     let sees_all = identity.is_some_and(|it| it.scopes.contains(TASKS_SCOPE));
     Caller {
         visible: match sees_all {
@@ -75,7 +76,7 @@ fn caller(context: &Context) -> Caller {
             false => Visible::OwnedBy(owner.clone()),
         },
         owner,
-        authority: identity.map(|it| Authority::from(it).to_text().into()),
+        authority: authority.map(|it| it.to_text().into()),
         authorities: Arc::new(AnyAuthority(context.clone())),
     }
 }
@@ -85,8 +86,8 @@ struct AnyAuthority(Context);
 
 impl Authorities for AnyAuthority {
     fn methods(&self, authority: Option<&str>) -> CallableMethods {
-        let identity = authority.map(|it| Identity::from(Authority::from_text(it)));
-        let callable = self.0.callable_by(identity.as_ref()).into_iter();
+        let identity = authority.and_then(|it| Authority::from_text(it).into_identity());
+        let callable = self.0.callable_by(identity.as_deref()).into_iter();
         // A stream has no result.
         let callable = callable.filter(|it| it.spec().op_type != OperationType::Subscription);
         Arc::new(Operations(callable.collect()))

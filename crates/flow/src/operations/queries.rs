@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::caller;
 use super::specs::LIST_DEFAULT;
-use super::view::{outcome, task};
+use super::view::{beside, outcome, task};
 use crate::engine::{Fields, FoundTask, Listed};
 use crate::flows::Flows;
 use crate::ports::{Filter, Key, Page};
@@ -23,6 +23,7 @@ pub(super) async fn get(
 ) -> Result<Value, Failure> {
     let id = read_task_id(&input, "task_id")?;
     let found = flows.get(&caller(&context), id).await?;
+    context.set_extra(beside(found.outcome.as_ref()));
     task(&found, Fields::All)
 }
 

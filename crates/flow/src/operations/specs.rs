@@ -47,6 +47,8 @@ fn task() -> Value {
         "inputs": {"description": "The input of the operation. {\"$from\": \"<task id>\", \"pointer\": \"/a\"} \
             is replaced by a value in the result of a dependency."},
         "dependencies": {"description": "Tasks that have to end first: [{\"id\": …, \"required\": true}]."},
+        "params": {"description": "Settings. `call` has the options of the call: `idempotency_key`, shared with direct \
+            calls of the same operation, and `timeout_ms` for each attempt."},
         "retry": {"description": "{\"max_attempts\": 3, \"backoff\": \"exponential\", \"initial_delay\": 1.0, \
             \"max_delay\": 60.0}, delays in seconds; by default the failure decides."},
     })

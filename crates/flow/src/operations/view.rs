@@ -5,10 +5,11 @@ use panpan_runtime::untyped;
 use serde_json::{Value, json};
 
 use crate::engine::{Fields, FoundTask};
+use crate::kept::read_kept;
 use crate::ports::{Ending, StoredOutcome};
 use crate::state::State;
 use crate::step::Queued;
-use crate::task::{Definition, Dependency, Phase, TaskView, read_stored};
+use crate::task::{Definition, Dependency, Phase, TaskView, result_object};
 
 /// The members that a summary does not have.
 const NOT_IN_SUMMARY: [&str; 3] = ["inputs", "params", "result"];
@@ -43,6 +44,20 @@ pub(super) fn task(found: &FoundTask, fields: Fields) -> Result<Value, Failure> 
     Ok(task)
 }
 
+/// What the task object does not show of an outcome: what was returned beside it, and whether its result is wrapped
+/// because the output is not an object. For protocols that answer with the call of the task.
+pub(super) fn beside(outcome: Option<&Ending>) -> Option<Value> {
+    let text = match outcome? {
+        Ending::Completed { result } => result,
+        Ending::Failed { failure, .. } => failure,
+        Ending::Cancelled { .. } => return None,
+    };
+    let kept = read_kept(text).ok()?;
+    let is_wrapped = !kept.value.is_object();
+    let has_any = is_wrapped || kept.extra.is_some();
+    has_any.then(|| json!({"task": {"is_wrapped": is_wrapped, "extra": kept.extra}}))
+}
+
 /// The parsed parts of an outcome.
 #[derive(Default)]
 struct Texts {
@@ -55,7 +70,7 @@ impl Texts {
     /// What cannot be read is null: it must not hide the rest of the task, or other tasks of a list.
     fn of(ending: Option<&Ending>) -> Self {
         let read = |text: &str| {
-            let value = read_stored(text);
+            let value = read_kept(text).map(|it| it.value);
             value.inspect_err(|error| tracing::warn!(%error, "a stored outcome cannot be read"))
         };
         match ending {
@@ -121,12 +136,16 @@ fn phase<'a>(found: &'a FoundTask, texts: &'a Texts) -> Result<Phase<'a>, Failur
 pub(super) fn outcome(outcome: &StoredOutcome) -> Result<Value, Failure> {
     let texts = Texts::of(Some(&outcome.ending));
     let state = outcome.ending.state();
+    let result = match state {
+        State::Completed => result_object(&texts.result).into_owned(),
+        _ => Value::Null,
+    };
     Ok(json!({
         "generation": outcome.generation,
         "status": state.word(),
         "completed_at": outcome.at,
         "attempts": outcome.attempts,
-        "result": texts.result,
+        "result": result,
         "error": Some(texts.error).filter(|_| state != State::Completed),
         "failure": texts.failure,
     }))

@@ -21,7 +21,6 @@ pub(crate) use read::too_many_tasks;
 pub use read::{ReadTask, read_task_id, read_tasks};
 pub(crate) use read::{Updates, read_updates, read_webhook, refused_webhook};
 pub use retry::{DELAY_SECONDS_LIMIT, RETRY_ATTEMPTS_LIMIT};
-pub(crate) use write::read_stored;
 pub use write::{Phase, TaskView, result_object};
 
 /// The priority of a task: 0 urgent, 1 high, 2 normal, 3 low.

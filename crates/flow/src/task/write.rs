@@ -6,7 +6,6 @@
 use std::borrow::Cow;
 
 use jiff::Timestamp;
-use panpan_runtime::json::read as read_json;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value, json};
 
@@ -181,11 +180,6 @@ pub fn result_object(output: &Value) -> Cow<'_, Value> {
         Value::Object(_) => Cow::Borrowed(output),
         other => Cow::Owned(json!({ "result": other })),
     }
-}
-
-/// A stored result or failure. It may be nested as deep as any value that the gateway accepts.
-pub(crate) fn read_stored(text: &str) -> Result<Value, serde_json::Error> {
-    read_json(text)
 }
 
 impl TaskView<'_> {

@@ -9,20 +9,22 @@ use panpan_failure::{Effect, Failure, Redacted, codes};
 use panpan_runtime::ports::Scope;
 use panpan_runtime::{
     CallRequest, CancellationToken, Dispatcher, IdempotencyKey, Identity, Origin, Progress,
-    ReportProgress, StateOwner, TaskState,
+    ReportProgress, TaskAttempt, TaskState,
 };
 use serde_json::{Map, Value};
 
 use super::clients::TaskClients;
+use super::options::TaskCallOptions;
 use crate::authority::Authority;
 use crate::engine::{ClaimedTask, Contents, Ended, NOTIFY};
+use crate::kept::kept_text;
 use crate::limits::OPERATION_MISSING_MS;
 use crate::plan::inputs::input_violations;
 use crate::ports::Ending;
 use crate::references::{ReferenceError, Unresolved, may_have_references, resolve_stored};
-use crate::task::{Definition, Provenance, result_object};
+use crate::task::{Definition, Provenance};
 
-/// The largest result of a task, in bytes.
+/// The largest result of a task, in bytes. What was returned beside it is kept as far as there is room.
 pub const RESULT_BYTES_LIMIT: usize = 4 * 1024 * 1024;
 
 /// The share of its work that a handler has reported as done.
@@ -72,19 +74,21 @@ pub(super) async fn run_attempt(
     }
     let Some(schemas) = &definition.schemas else {
         // A task without an operation only groups others.
-        return completed(&Value::Object(Map::new()));
+        return completed(&Value::Object(Map::new()), None);
     };
     let method = schemas.method();
     if dispatcher.with_registry(|it| it.get(method).is_none()) {
         return not_offered(&task, method);
     }
     let authority = contents.authority.clone();
-    let inputs = match inputs(contents, &definition) {
-        Ok(inputs) => inputs,
-        Err(failure) => return failed_before(method, failure),
+    let options = TaskCallOptions::of(definition.params.as_ref());
+    let (inputs, options) = match (inputs(contents, &definition), options) {
+        (Ok(inputs), Ok(options)) => (inputs, options),
+        (Err(failure), _) | (_, Err(failure)) => return failed_before(method, failure),
     };
     let authority = authority.as_deref().map(Authority::from_text);
-    let caller = authority.map(|it| Arc::new(Identity::from(it)));
+    let owner = authority.as_ref().map(Authority::state_owner);
+    let caller = authority.and_then(Authority::into_identity);
     let history = history(&task);
     let state = TaskState {
         history: history.clone(),
@@ -92,13 +96,19 @@ pub(super) async fn run_attempt(
         policy: definition.retry,
         abandoned: task.was_abandoned.then_some(task.row.run.recoveries),
     };
-    let owner = task.row.owner.clone();
     let client = clients
         .zip(definition.params.as_ref())
-        .and_then(|(clients, params)| clients.client(task.row.id, owner.as_deref(), params));
+        .and_then(|(clients, params)| {
+            clients.client(task.row.id, task.row.owner.as_deref(), params)
+        });
     let request = CallRequest {
         origin: origin(method),
-        owner: owner.map_or(StateOwner::Anyone, StateOwner::Caller),
+        owner: owner.unwrap_or_default(),
+        // Who runs a task again, or a copy of it, wants the call to be made again.
+        key: options
+            .key
+            .filter(|_| is_first_run(&task, definition.origin)),
+        timeout_ms: options.timeout_ms,
         caller,
         abort: Some(stop),
         progress: Some(progress),
@@ -106,15 +116,26 @@ pub(super) async fn run_attempt(
         ..CallRequest::from_wire(method, Value::Object(inputs))
     };
     let attempt = dispatcher.dispatch_task(request, state).await;
+    after(attempt, method, history)
+}
+
+/// How the task goes on after an attempt.
+fn after(attempt: TaskAttempt, method: &str, history: Vec<Attempt>) -> Ended {
     if let Some(after_ms) = attempt.retry_after_ms {
         let history: Vec<Attempt> = history.into_iter().chain(attempt.attempt).collect();
         let history = serde_json::to_string(&history).unwrap_or_default().into();
         return Ended::Retry { after_ms, history };
     }
-    match attempt.answer.into_value() {
-        Ok(output) => completed(&output),
-        Err(failure) => failed(method, &failure),
+    let mut answer = attempt.answer;
+    let extra = answer.extra.take();
+    match answer.into_value() {
+        Ok(output) => completed(&output, extra.as_deref()),
+        Err(failure) => failed(method, &failure, extra.as_deref()),
     }
+}
+
+fn is_first_run(task: &ClaimedTask, origin: Provenance) -> bool {
+    task.row.run.generation == 1 && origin == Provenance::default()
 }
 
 /// Only the engine makes tasks that call an internal operation.
@@ -169,7 +190,7 @@ fn not_offered(task: &ClaimedTask, method: &str) -> Ended {
             "Or change schemas.method of the task to an operation that services/list shows".to_owned(),
         ])
         .with_effect(effect);
-    failed(method, &failure.redacted())
+    failed(method, &failure.redacted(), None)
 }
 
 /// The inputs with the results that they refer to, checked against the schema of the task.
@@ -209,8 +230,8 @@ fn scope(task: &ClaimedTask, method: &str, caller: Option<&Identity>) -> Option<
     Some(scope.of_generation(task.row.run.generation))
 }
 
-fn completed(output: &Value) -> Ended {
-    let result = result_object(output).to_string();
+fn completed(output: &Value, extra: Option<&Value>) -> Ended {
+    let result = output.to_string();
     if result.len() > RESULT_BYTES_LIMIT {
         let failure = Failure::new(codes::ERR_OUTCOME_TOO_LARGE)
             .with_message(format!(
@@ -218,17 +239,17 @@ fn completed(output: &Value) -> Ended {
                 result.len()
             ))
             .with_effect(Effect::Applied);
-        return failed("", &failure.redacted());
+        return failed("", &failure.redacted(), None);
     }
-    let result = result.into();
+    let result = kept_text(&result, extra, RESULT_BYTES_LIMIT).into();
     Ended::With(Ending::Completed { result })
 }
 
 fn failed_before(method: &str, failure: Failure) -> Ended {
-    failed(method, &failure.with_effect(Effect::None).redacted())
+    failed(method, &failure.with_effect(Effect::None).redacted(), None)
 }
 
-fn failed(method: &str, failure: &Redacted) -> Ended {
+fn failed(method: &str, failure: &Redacted, extra: Option<&Value>) -> Ended {
     let (code, message) = (failure.code(), failure.message());
     let error = match method {
         "" => format!("{code}: {message}"),
@@ -237,7 +258,7 @@ fn failed(method: &str, failure: &Redacted) -> Ended {
     let failure = serde_json::to_string(failure).unwrap_or_default();
     Ended::With(Ending::Failed {
         error: error.into(),
-        failure: failure.into(),
+        failure: kept_text(&failure, extra, RESULT_BYTES_LIMIT).into(),
     })
 }
 

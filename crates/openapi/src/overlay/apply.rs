@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use panpan_contract::binding::HttpBinding;
 use panpan_contract::operation::{
-    KeyRule, OperationName, OperationSpec, OperationType, Visibility,
+    ASK_FIRST_EXTENSION, KeyRule, OperationName, OperationSpec, OperationType, Visibility,
 };
 use panpan_contract::path::Path;
 use panpan_failure::catalogue::is_protocol_code;
@@ -77,8 +77,8 @@ pub fn apply_matching_lines(
     Ok(())
 }
 
-/// Applies the parts of an overlay that run for any operation: `hide`, `title`, `description` and the call
-/// settings. Nothing else applies to an operation that was not imported from a service description.
+/// Applies the parts of an overlay that run for any operation: `hide`, `title`, `description`, `ask_first` and the
+/// call settings. Nothing else applies to an operation that was not imported from a service description.
 pub fn apply_to_shown(spec: &mut OperationSpec, overlay: &Overlay) {
     for line in overlay.operations.iter() {
         if fits(&line.pattern, spec.name.as_str()) {
@@ -106,6 +106,8 @@ pub fn lines_beyond_shown<'a>(
             outputs: line.outputs,
             redaction: line.redaction,
             key_argument: line.key_argument,
+            task: line.task,
+            ask_first: line.ask_first.clone(),
             ..OverlayLine::default()
         };
         let mut names = names.clone();
@@ -113,8 +115,8 @@ pub fn lines_beyond_shown<'a>(
         (*line != shown).then(|| OverlayProblem {
             pointer: format!("/operations/{index}"),
             message: format!(
-                "{name} is not imported from a service description: only hide, title, description and \
-                 call settings apply"
+                "{name} is not imported from a service description: only hide, title, description, \
+                 ask_first and call settings apply"
             ),
         })
     });
@@ -148,6 +150,12 @@ fn show(spec: &mut OperationSpec, line: &OverlayLine) {
     }
     if line.description.is_some() {
         spec.description.clone_from(&line.description);
+    }
+    if !line.ask_first.is_empty() {
+        let questions = serde_json::to_value(&line.ask_first);
+        let questions = questions.expect("questions are made of JSON");
+        let set = spec.extensions.insert(ASK_FIRST_EXTENSION, questions);
+        set.expect("the name starts with x-");
     }
 }
 

@@ -10,10 +10,11 @@ use std::num::NonZeroU64;
 
 use panpan_contract::binding::{ResponseRule, SuccessBodies};
 use panpan_contract::circuit::CircuitRule;
-use panpan_contract::operation::{CallSettings, Idempotency, Outputs, Redaction};
+use panpan_contract::operation::{CallSettings, Idempotency, Outputs, Redaction, TaskUse};
 use panpan_contract::retry::RetryRule;
 use panpan_failure::{Code, Effect, ErrorDefinition};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::parse::{ParseError, parse};
 pub use apply::{
@@ -88,6 +89,22 @@ pub struct OverlayLine {
     /// Whether the MCP tool takes the idempotency key as an argument.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_argument: Option<bool>,
+    /// Whether calls of the MCP tool run as tasks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskUse>,
+    /// Questions to ask the client before a task is created, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub ask_first: BTreeMap<String, FirstQuestion>,
+}
+
+/// A question that is asked before a task is created.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FirstQuestion {
+    /// The text.
+    pub message: String,
+    /// The schema of the reply, as MCP elicitation allows it.
+    pub schema: Value,
 }
 
 impl OverlayLine {
@@ -101,6 +118,7 @@ impl OverlayLine {
             outputs: self.outputs,
             redaction: self.redaction,
             key_argument: self.key_argument,
+            task: self.task,
         }
     }
 }
@@ -142,5 +160,34 @@ impl Overlay {
     /// Reads an overlay that is written in JSON or YAML.
     pub fn read(text: &[u8]) -> Result<Self, OverlayError> {
         Ok(serde_json::from_value(parse(text)?)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use panpan_contract::operation::{
+        ASK_FIRST_EXTENSION, OperationName, OperationSpec, OperationType, TASK_EXTENSION,
+    };
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_line_says_whether_tools_run_as_tasks_and_what_is_asked_first() {
+        let question = json!({"why": {"message": "Why?", "schema": {"type": "object"}}});
+        let line = json!({"match": "a/*", "task": "preferred", "ask_first": question});
+        let overlay: Overlay = serde_json::from_value(json!({"operations": [line]})).unwrap();
+        let name: OperationName = "a/b".parse().unwrap();
+        let mut spec = OperationSpec::new(name.clone(), OperationType::Query);
+        apply_to_shown(&mut spec, &overlay);
+        let set = |name: &str| spec.extensions.get(name).cloned().unwrap_or_default();
+        assert_eq!(set(TASK_EXTENSION), "preferred");
+        assert_eq!(set(ASK_FIRST_EXTENSION), question);
+        assert_eq!(lines_beyond_shown(&overlay, [&name].into_iter()), []);
+        for (member, value) in [("task", json!("often")), ("ask_first", json!({"why": 1}))] {
+            let mut refused = json!({"match": "a/*"});
+            refused[member] = value;
+            assert!(serde_json::from_value::<OverlayLine>(refused).is_err());
+        }
     }
 }

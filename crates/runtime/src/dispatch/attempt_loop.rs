@@ -419,12 +419,12 @@ impl<'a> AttemptLoop<'a> {
     }
 
     /// The number of the next attempt. Attempts that a circuit refused do not count: they did not reach the
-    /// service.
+    /// service. The store counts those of a task with a key, too.
     fn next_attempt_number(&self) -> u32 {
         let of_task = self.history.iter().take(self.earlier);
         let of_task = of_task.filter(|attempt| !is_refusal(attempt)).count();
         let of_task = u32::try_from(of_task).unwrap_or(u32::MAX);
-        let earlier = self.claimed.attempts_before().saturating_add(of_task);
+        let earlier = self.claimed.attempts_before().max(of_task);
         earlier
             .saturating_add(self.ran.attempts_made)
             .saturating_add(1)

@@ -88,7 +88,7 @@ impl Dispatcher {
     }
 
     /// Leaves the key abandoned because reconciliation failed; the next call with the key reconciles again.
-    async fn abandon(&self, held: HeldKey, unclear: Finished, reply: Reply) {
+    pub(super) async fn abandon(&self, held: HeldKey, unclear: Finished, reply: Reply) {
         let abandoned = Completion {
             lease: held.lease,
             attempts: unclear.attempts(),
@@ -102,7 +102,11 @@ impl Dispatcher {
     }
 
     /// Does the work while renewing the lease; `None` when the lease was lost.
-    async fn while_lease_held<T>(&self, held: HeldKey, work: impl Future<Output = T>) -> Option<T> {
+    pub(super) async fn while_lease_held<T>(
+        &self,
+        held: HeldKey,
+        work: impl Future<Output = T>,
+    ) -> Option<T> {
         let lease_ms = self.0.settings.lease_ms;
         let renewal = async {
             loop {

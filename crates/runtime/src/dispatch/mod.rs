@@ -43,6 +43,7 @@ mod resolve;
 mod settle;
 mod stamp;
 mod subscribe;
+mod task;
 #[cfg(test)]
 mod tests;
 mod validate;
@@ -64,13 +65,11 @@ use crate::registry::{Operation, Registry};
 use crate::retry::OpenCircuit;
 use crate::settings::Settings;
 use advise::Retention;
-use attempt_loop::Finished;
 pub(crate) use attempt_loop::output_violation;
-use claim::{Claimed, KeyCheck, check_key};
+use claim::{KeyCheck, check_key};
 use failure_streaks::FailureStreaks;
 use keyed::RunningCalls;
 use raised::Raised;
-use recover::Recovered;
 use repeated_failures::RepeatedFailures;
 use validate::{Expected, Validated};
 
@@ -93,9 +92,6 @@ const ONE_CALL: Calls = Calls {
     retried: 0,
     replayed: 0,
 };
-
-/// When a task is reconciled again after that failed.
-const RECONCILE_AGAIN_MS: u64 = 5000;
 
 /// The minimum time to wait for the store, even when the deadline of the call is sooner.
 const STORE_PATIENCE_MS: u64 = 2000;
@@ -206,49 +202,6 @@ impl Dispatcher {
             Ok(KeyCheck::Unkeyed(claimed)) => self.record(attempt_loop::run(self, claimed).await),
             Ok(KeyCheck::Keyed(keyed)) => self.dispatch_keyed(keyed).await,
             Err(raised) => self.refuse(raised, &call),
-        }
-    }
-
-    /// Runs one attempt of a task. The owner of the task holds the lease, waits between attempts and keeps
-    /// the outcome.
-    pub async fn dispatch_task(&self, request: CallRequest, task: TaskState) -> TaskAttempt {
-        let call = self.begin(request);
-        let validated = match self.resolve_authorize_validate(call.clone(), Expected::Answer) {
-            Ok(validated) => validated,
-            Err(raised) => {
-                return TaskAttempt {
-                    answer: self.refuse(raised, &call),
-                    attempt: None,
-                    retry_after_ms: None,
-                };
-            }
-        };
-        let claimed = Claimed::for_task(validated, task.before());
-        let claimed = match recover::recover(self, claimed).await {
-            Recovered::Run(claimed) => claimed,
-            Recovered::Known(finished) => return self.task_attempt(finished),
-            Recovered::Unclear(finished) => {
-                return TaskAttempt {
-                    retry_after_ms: Some(RECONCILE_AGAIN_MS),
-                    ..self.task_attempt(finished)
-                };
-            }
-        };
-        let scope = match &claimed.call.key {
-            Some(_) => claimed.scope(),
-            None => task.scope,
-        };
-        let task = TaskState { scope, ..task };
-        let finished = attempt_loop::run_once(self, claimed, task).await;
-        self.task_attempt(finished)
-    }
-
-    fn task_attempt(&self, finished: Finished) -> TaskAttempt {
-        let last = finished.ran.steps.last();
-        TaskAttempt {
-            attempt: last.and_then(|step| step.failed.clone()),
-            retry_after_ms: finished.ran.retry_after_ms,
-            answer: self.record(finished),
         }
     }
 

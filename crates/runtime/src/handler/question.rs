@@ -86,6 +86,9 @@ pub enum AskError {
     /// The caller has left, or the call has ended.
     #[error("the caller left before the question was answered")]
     CallerLeft,
+    /// The process that runs the task serves no clients that could answer.
+    #[error("the process that runs this task serves no MCP clients, which could answer")]
+    NotServed,
     /// The process is shutting down.
     #[error("panpan is shutting down and no longer waits for replies")]
     Stopping,

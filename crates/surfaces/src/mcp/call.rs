@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use panpan_failure::{Failure, Redacted};
+use panpan_failure::{Failure, Redacted, codes};
 use panpan_runtime::{
     Answer, AskClient, CallRequest, CancellationToken, IdempotencyKey, ReportProgress,
     operation_not_found,
@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 
 use super::tool_index::{Entry, ToolIndex};
 use super::tool_result::WireVersion;
-use super::{key, tool_result};
+use super::{key, tasks, tool_result};
 use crate::caller::Caller;
 use crate::gateway::{Gateway, Surface};
 use crate::options::IN_META;
@@ -124,7 +124,9 @@ impl RequestScope<'_> {
             client: asks,
             ..CallRequest::from_wire(decoded.operation, decoded.input)
         };
-        if let Some(failure) = self.not_offered(&call.operation) {
+        let refused = self.not_offered(&call.operation);
+        let refused = refused.or_else(|| self.only_as_task(entry, decoded.named_by));
+        if let Some(failure) = refused {
             return self.refused(call, failure, decoded.named_by);
         }
         let applied = IN_META.apply(self.meta, &mut call);
@@ -173,6 +175,17 @@ impl RequestScope<'_> {
             offered.map(|it| it.name().as_str()),
             "call",
         ))
+    }
+
+    /// The refusal of an operation that runs only as a task, by the name of the operation.
+    fn only_as_task(&self, entry: Option<&Entry>, named_by: NamedBy) -> Option<Failure> {
+        let entry = entry.filter(|it| named_by == NamedBy::Operation && it.requires_task())?;
+        let tool = entry.tool.as_ref().map_or("", |tool| &*tool.name);
+        tasks::are_offered(self.gateway).then(|| {
+            Failure::new(codes::INVALID_REQUEST)
+                .with_message(format!("operation {} runs only as a task", entry.operation))
+                .with_actions([format!("Call the tool {tool} itself, as a task")])
+        })
     }
 
     /// Answers a request that cannot become a call. The violation is beside the input, not in it.

@@ -115,7 +115,7 @@ impl InputQueue {
         queued
     }
 
-    /// Rejects all queued and future input requests with this reason.
+    /// Rejects all queued and future input requests with this reason, unless their responses are there.
     pub(super) fn close(&self, reason: AskError) {
         let mut state = self.state();
         state.closed.get_or_insert(reason);
@@ -134,12 +134,6 @@ impl InputQueue {
         let name = question.name.clone();
         let request = to_request(question).ok_or(AskError::UnsupportedKind)?;
         let mut state = self.state();
-        if let Some(reason) = state.closed {
-            return Err(reason);
-        }
-        if state.queued.len() >= QUEUE_LIMIT {
-            return Err(AskError::TooManyOpen);
-        }
         let (reply, receiver) = oneshot::channel();
         let given = name.as_ref().and_then(|name| state.responses.remove(name));
         let open = OpenInput {
@@ -151,6 +145,12 @@ impl InputQueue {
         if let Some(reply) = given.and_then(|given| to_reply(&open.request, &given).ok()) {
             open.end(Ok(reply));
             return Ok(receiver);
+        }
+        if let Some(reason) = state.closed {
+            return Err(reason);
+        }
+        if state.queued.len() >= QUEUE_LIMIT {
+            return Err(AskError::TooManyOpen);
         }
         state.queued.push(open);
         if let Some(waker) = state.waker.take() {

@@ -53,7 +53,7 @@ use stdio::StdioTransport;
 pub use gateway_tools::TOOLS_LIMIT;
 pub use http::{HttpSettings, McpHttpService, http_service};
 pub use parked::{PARKED_FOR, PARKED_LIMIT, PARKED_PER_CALLER_LIMIT};
-pub use tasks::{TASK_KEPT_MS, TASK_QUESTIONS_LIMIT, TASK_QUESTIONS_PER_OWNER_LIMIT, TaskInputs};
+pub use tasks::{McpTasks, TASK_QUESTIONS_LIMIT, TASK_QUESTIONS_PER_OWNER_LIMIT, TaskInputs};
 pub use tool::DESCRIBED_CODES_LIMIT;
 pub use tool_index::tool_list;
 pub use tool_name::{TOOL_NAME_LENGTH_LIMIT, tool_name};

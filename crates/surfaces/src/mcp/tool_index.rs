@@ -161,6 +161,11 @@ fn order(spec: &OperationSpec) -> Option<u64> {
 }
 
 impl Entry {
+    /// Whether the operation runs only as a task.
+    pub(super) fn requires_task(&self) -> bool {
+        self.task == TaskSupport::Required
+    }
+
     fn new(spec: &OperationSpec) -> Self {
         let tool = tool::from_spec(spec);
         let schema = spec.input_schema.to_string();

@@ -181,6 +181,9 @@ fn with_unasked(failure: Failure, message: &str, reason: AskError) -> Failure {
                 "Pass the requested input as arguments, or call the tool with an MCP client that \
                  supports elicitation"
             }
+            AskError::NotServed => {
+                "Pass the requested input as arguments, or run tasks that ask in `panpan serve` or `panpan mcp` only"
+            }
             AskError::TooManyOpen
             | AskError::TimedOut
             | AskError::CallerLeft

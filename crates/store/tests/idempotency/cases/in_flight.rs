@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
-use panpan_runtime::{CallRequest, CancellationToken, InFlight};
+use panpan_failure::{Effect, Failure, codes};
+use panpan_runtime::{CallRequest, CancellationToken, InFlight, TaskState};
 
-use crate::support::{ScriptedHandler, Step, Storage, detail, failure, mutation, order, result_of};
+use crate::support::{
+    ScriptedHandler, Step, Storage, detail, failure, mutation, order, result_of, retried,
+};
 
 fn waiting(timeout_ms: u64) -> CallRequest {
     CallRequest {
@@ -126,4 +129,45 @@ pub(crate) async fn only_one_of_many_callers_at_many_gateways_runs(storage: Stor
         }
     }
     assert_eq!((ran, handler.runs()), (1, 1));
+}
+
+pub(crate) async fn a_task_gets_the_outcome_of_a_running_call_later(storage: Storage) {
+    let handler = ScriptedHandler::of([Step::Block]);
+    let fixture = storage.fixture(mutation(handler.clone()));
+    let first = fixture.start(order("k"));
+    handler.wait_for_runs(1).await;
+    let attempt = || {
+        fixture
+            .dispatcher
+            .dispatch_task(order("k"), TaskState::default())
+    };
+    let early = attempt().await;
+    assert_eq!(result_of(&early.answer), "ERR_IDEMPOTENCY_IN_FLIGHT");
+    assert!(early.retry_after_ms.is_some());
+    handler.unblock();
+    let first = first.await.unwrap();
+    let late = attempt().await;
+    assert_eq!(late.answer.outcome, first.outcome);
+    assert_eq!((late.retry_after_ms, handler.runs()), (None, 1));
+}
+
+pub(crate) async fn a_task_repeats_its_attempts_under_its_key(storage: Storage) {
+    let busy = Failure::new(codes::ERR_HTTP_429_RATE_LIMITED).with_effect(Effect::None);
+    let handler = ScriptedHandler::of([Step::Fail(busy), Step::ReturnRun]);
+    let fixture = storage.fixture(retried(mutation(handler.clone()), 3));
+    let attempt = |state| fixture.dispatcher.dispatch_task(order("k"), state);
+    let first = attempt(TaskState::default()).await;
+    assert!(first.retry_after_ms.is_some());
+    let state = TaskState {
+        history: first.attempt.into_iter().collect(),
+        ..TaskState::default()
+    };
+    let second = attempt(state).await;
+    assert_eq!(result_of(&second.answer), r#"{"run":2}"#);
+    assert_eq!(handler.attempts(), [1, 2]);
+    let direct = fixture.call("k").await;
+    assert_eq!(
+        (direct.outcome, direct.replayed),
+        (second.answer.outcome, true)
+    );
 }

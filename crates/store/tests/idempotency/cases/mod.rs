@@ -35,6 +35,8 @@ macro_rules! all {
                 an_abort_ends_the_wait,
                 a_waiting_caller_runs_the_call_when_the_key_is_released,
                 only_one_of_many_callers_at_many_gateways_runs,
+                a_task_gets_the_outcome_of_a_running_call_later,
+                a_task_repeats_its_attempts_under_its_key,
             ]
             retention: [
                 final_outcomes_and_possible_effects_are_kept,

@@ -105,8 +105,8 @@ where
         message: ServerJsonRpcMessage,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let output = self.output.clone();
-        // The client that started this process is known.
-        let message = declare_for_session(message, true);
+        // Clients without a token are one caller, also in other processes with the same store.
+        let message = declare_for_session(message, false);
         async move { output.write(serde_json::to_vec(&message)?).await }
     }
 

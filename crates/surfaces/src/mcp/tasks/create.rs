@@ -1,13 +1,13 @@
 //! A call that becomes a task.
 
+use panpan_contract::hex;
 use panpan_failure::Redacted;
 use panpan_mcp::input::supported_kinds;
-use panpan_runtime::{CallRequest, QuestionKinds};
+use panpan_runtime::{CallRequest, IdempotencyKey, QuestionKinds};
 use rmcp::ErrorData;
-use rmcp::model::{
-    CallToolResponse, ClientCapabilities, CreateTaskResult, InputRequiredResult, TaskStatus,
-};
+use rmcp::model::{CallToolResponse, ClientCapabilities, CreateTaskResult, InputRequiredResult};
 use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha256};
 
 use super::stored::StoredTask;
 use super::support::{TaskSupport, unanswered};
@@ -18,6 +18,7 @@ use crate::mcp::resume::ResumeInput;
 use crate::mcp::rpc_error;
 use crate::mcp::tool_index::Entry;
 use crate::mcp::tool_result;
+use crate::options::{CallOptions, IN_META};
 
 impl ActiveRequest<'_> {
     /// The response to a call that runs as a task, or that has to; `None` for other calls. Sessions create tasks by
@@ -27,12 +28,14 @@ impl ActiveRequest<'_> {
         entry: &Entry,
         input: &Value,
     ) -> Option<Result<CallToolResponse, ErrorData>> {
-        if entry.task == TaskSupport::Required && self.server.has_session_tasks(self.context) {
-            let message = "this tool runs only as a task: send `task` with the call";
-            return Some(Err(rpc_error::unknown_method(message)));
+        if !self.server.offers_tasks() {
+            return None;
         }
-        let applies = is_stateless(self.context) && entry.task.applies(self.scope.meta);
-        if !applies || !self.server.offers_tasks() {
+        if !is_stateless(self.context) {
+            let refused = || rpc_error::unknown_method(self.only_as_task());
+            return (entry.task == TaskSupport::Required).then(|| Err(refused()));
+        }
+        if !entry.task.applies(self.scope.meta) {
             return None;
         }
         let client = self.context.client_capabilities().unwrap_or_default();
@@ -52,17 +55,24 @@ impl ActiveRequest<'_> {
                 return Some(Err(self.resume_error(call, refused.failure(false))));
             }
         };
+        let decoded = self.scope.decode(entry, input.clone());
+        let options = self.task_options(&decoded)?;
         let kinds = supported_kinds(&client);
         let open = unanswered(&entry.ask_first, &responses);
         if kinds.form && !open.is_empty() {
             let required = InputRequiredResult::new(Some(open), None);
             return Some(Ok(required.into()));
         }
-        let decoded = self.scope.decode(entry, input.clone());
-        let created = self.create_task(entry, decoded, kinds, responses).await?;
-        Some(Ok(match created {
+        let call = NewTask {
+            entry,
+            decoded: &decoded,
+            options,
+            kinds,
+            responses,
+        };
+        Some(Ok(match self.create_task(call).await {
             Ok(task) => {
-                let task = task.task(TaskStatus::Working);
+                let task = task.seed(&self.server.shared);
                 CallToolResponse::Task(CreateTaskResult::new(task))
             }
             Err(failure) => {
@@ -72,45 +82,103 @@ impl ActiveRequest<'_> {
         }))
     }
 
-    /// Creates a task that makes the call; `None` for a call that would be refused before its operation runs.
-    pub(super) async fn create_task(
-        &self,
-        entry: &Entry,
-        decoded: DecodedCall,
-        kinds: QuestionKinds,
-        mut responses: Map<String, Value>,
-    ) -> Option<Result<StoredTask, Redacted>> {
-        let stated = decoded.key.as_ref().ok()?.clone();
-        if !decoded.input.is_object() || !self.may_call(&entry.operation) {
-            return None;
+    fn only_as_task(&self) -> &'static str {
+        match self.server.has_session_tasks(self.context) {
+            true => "this tool runs only as a task: send `task` with the call",
+            false => {
+                "this tool runs only as a task, which needs protocol version 2025-11-25 or a newer one"
+            }
         }
-        responses.retain(|name, _| entry.ask_first.contains_key(name));
+    }
+
+    /// The options of a call that can become a task; `None` if it would be refused before its operation runs. Such a
+    /// call is made without a task, for the same refusal.
+    pub(super) fn task_options(&self, decoded: &DecodedCall) -> Option<CallOptions> {
+        let mut call = CallRequest::from_wire(&*decoded.operation, decoded.input.clone());
+        IN_META.apply(self.scope.meta, &mut call).ok()?;
+        call.key = decoded.key.as_ref().ok()?.clone();
+        if let Some(in_headers) = self.caller().header_options.as_deref() {
+            in_headers.apply(&IN_META, &mut call).ok()?;
+        }
+        let callable = self.scope.gateway.callable(self.caller());
+        let mut callable = callable.iter().filter(|it| it.is_offered_to_models());
+        let operation = callable.find(|it| it.name().as_str() == decoded.operation)?;
+        let is_refused = !decoded.input.is_object()
+            || call.timeout_ms == Some(0)
+            || !operation.input_violations(decoded.input.clone()).is_empty();
+        (!is_refused).then_some(CallOptions {
+            key: call.key,
+            retry_seed: None,
+            timeout_ms: call.timeout_ms,
+        })
+    }
+
+    /// Creates a task that makes the call.
+    pub(super) async fn create_task(&self, new: NewTask<'_>) -> Result<StoredTask, Redacted> {
+        let (server, caller) = (self.server, self.caller());
+        let key = new.options.key.as_ref();
+        let key = key.map(|key| key_of_task(&new.entry.operation, key));
+        let execute = json!({"tasks": [new.definition()]});
+        let mut created = server.task_operation(caller, EXECUTE, execute, key).await;
+        let (is_replayed, beside) = (created.replayed, created.extra.take());
+        let output = created.into_value()?;
+        let id = output["root_task_id"].as_str().unwrap_or_default();
+        if is_replayed {
+            // It may have ended. The task exists even if this fails.
+            let found = server.task_operation(caller, GET, json!({"task_id": id}), None);
+            if let Ok(task) = server.task_in(found.await) {
+                return Ok(task);
+            }
+        }
+        let kept_ms = server.gateway().tasks_kept_ms();
+        Ok(StoredTask::created(id, beside.as_deref(), kept_ms))
+    }
+}
+
+/// A call that becomes a task.
+pub(super) struct NewTask<'a> {
+    pub(super) entry: &'a Entry,
+    pub(super) decoded: &'a DecodedCall,
+    pub(super) options: CallOptions,
+    /// The kinds of questions that the client answers.
+    pub(super) kinds: QuestionKinds,
+    /// Its responses to questions that are asked first.
+    pub(super) responses: Map<String, Value>,
+}
+
+impl NewTask<'_> {
+    fn definition(mut self) -> Value {
+        let entry = self.entry;
+        self.responses
+            .retain(|name, _| entry.ask_first.contains_key(name));
+        let mut params = inputs::params(self.kinds, self.responses);
+        let mut call = Map::new();
+        if let Some(key) = self.options.key {
+            call.insert("idempotency_key".to_owned(), key.as_str().into());
+        }
+        if let Some(timeout_ms) = self.options.timeout_ms {
+            call.insert("timeout_ms".to_owned(), timeout_ms.into());
+        }
+        if !call.is_empty() {
+            params.insert("call".to_owned(), call.into());
+        }
         let mut task = json!({
             "name": entry.tool.as_ref().map_or(&*entry.operation, |tool| &*tool.name),
             "schemas": {"method": entry.operation},
-            "inputs": *decoded.input,
+            "inputs": *self.decoded.input,
         });
-        if let Some(params) = inputs::params(kinds, responses) {
-            task["params"] = params;
+        if !params.is_empty() {
+            task["params"] = params.into();
         }
-        let caller = self.caller();
-        let in_headers = caller.header_options.as_ref();
-        let key = stated.or_else(|| in_headers.and_then(|it| it.key.clone()));
-        let server = self.server;
-        let execute = server.task_operation(caller, EXECUTE, json!({"tasks": [task]}), key);
-        let id = match execute.await {
-            Ok(mut executed) => executed["root_task_id"].take(),
-            Err(failure) => return Some(Err(failure)),
-        };
-        let created = server.task_operation(caller, GET, json!({"task_id": id}), None);
-        Some(created.await.map(StoredTask::new))
+        task
     }
+}
 
-    fn may_call(&self, operation: &str) -> bool {
-        let callable = self.scope.gateway.callable(self.caller());
-        let mut callable = callable.iter().filter(|it| it.is_offered_to_models());
-        callable.any(|it| it.name().as_str() == operation)
-    }
+/// The key under which a task is created. Keys belong to an operation: that of the task has to be part of it.
+fn key_of_task(operation: &str, key: &IdempotencyKey) -> IdempotencyKey {
+    let digest = Sha256::new_with_prefix(operation).chain_update([0]);
+    let digest = digest.chain_update(key.as_str()).finalize();
+    IdempotencyKey::new(&format!("task-{}", hex(&digest))).expect("a digest is visible characters")
 }
 
 fn tasks_required() -> ErrorData {

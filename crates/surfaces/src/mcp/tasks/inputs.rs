@@ -31,13 +31,16 @@ const PARAMS: &str = "mcp";
 const CAPABILITIES: &str = "capabilities";
 const RESPONSES: &str = "responses";
 
-/// The `params` of a task whose client answers these kinds of questions and has answered some already; `None` if it
+/// The `params` of a task whose client answers these kinds of questions and has answered some already; empty if it
 /// cannot be asked.
-pub(super) fn params(kinds: QuestionKinds, responses: Map<String, Value>) -> Option<Value> {
-    (kinds != QuestionKinds::default()).then(|| {
+pub(super) fn params(kinds: QuestionKinds, responses: Map<String, Value>) -> Map<String, Value> {
+    let mut params = Map::new();
+    if kinds != QuestionKinds::default() {
         let capabilities = client_capabilities(kinds, None);
-        json!({PARAMS: {CAPABILITIES: capabilities, RESPONSES: responses}})
-    })
+        let client = json!({CAPABILITIES: capabilities, RESPONSES: responses});
+        params.insert(PARAMS.to_owned(), client);
+    }
+    params
 }
 
 /// The questions of all tasks that run in this process.
@@ -52,6 +55,8 @@ pub struct TaskInputs {
 #[derive(Debug, Default)]
 struct State {
     tasks: HashMap<String, Weak<TaskQueue>>,
+    /// Whether clients can reach this process and answer.
+    is_served: bool,
     /// Whether no more questions are accepted.
     is_stopped: bool,
 }
@@ -82,6 +87,11 @@ impl TaskInputs {
         })
     }
 
+    /// Notes that clients can reach this process. Until then, questions are refused at once.
+    pub fn serve(&self) {
+        self.state().is_served = true;
+    }
+
     /// The client of a task with this owner and these `params`; `None` if it cannot be asked.
     pub fn client(
         self: &Arc<Self>,
@@ -104,6 +114,8 @@ impl TaskInputs {
         let mut state = self.state();
         if state.is_stopped {
             queue.queue.close(AskError::Stopping);
+        } else if !state.is_served {
+            queue.queue.close(AskError::NotServed);
         }
         // An earlier attempt that was lost cannot end the task any more.
         state.tasks.insert(task.to_owned(), Arc::downgrade(&queue));

@@ -15,8 +15,10 @@ mod stored;
 mod support;
 mod wire;
 
+use std::sync::Arc;
+
 use panpan_failure::{Redacted, codes};
-use panpan_runtime::{CallRequest, IdempotencyKey};
+use panpan_runtime::{Answer, CallRequest, IdempotencyKey};
 use rmcp::ErrorData;
 use serde_json::{Value, json};
 
@@ -24,12 +26,11 @@ use super::features::error_response;
 use super::rpc_error;
 use super::server::{Server, truncated};
 use crate::caller::Caller;
-use crate::gateway::Surface;
+use crate::gateway::{Gateway, Surface};
 use stored::StoredTask;
 
 pub use inputs::{TASK_QUESTIONS_LIMIT, TASK_QUESTIONS_PER_OWNER_LIMIT, TaskInputs};
 pub(super) use session::may_list;
-pub use stored::TASK_KEPT_MS;
 pub(super) use support::{TaskSupport, ask_first};
 pub(super) use wire::{declare_for_session, keep_task_member, may_have_task_member, pass_unread};
 
@@ -39,10 +40,19 @@ const LIST: &str = "tasks/list";
 const CANCEL: &str = "tasks/cancel";
 const EVENTS: &str = "tasks/events";
 
+/// What MCP needs to know of the tasks of this process.
+#[derive(Clone, Debug)]
+pub struct McpTasks {
+    /// The questions of running tasks.
+    pub inputs: Arc<TaskInputs>,
+    /// How long a task is kept after its last change.
+    pub kept_ms: u64,
+}
+
 impl Server {
     /// Whether calls can run as tasks: whether the operations of tasks are served.
     pub(super) fn offers_tasks(&self) -> bool {
-        self.gateway().is_external(EXECUTE)
+        are_offered(self.gateway())
     }
 
     /// Calls an operation of tasks.
@@ -52,33 +62,43 @@ impl Server {
         operation: &str,
         input: Value,
         key: Option<IdempotencyKey>,
-    ) -> Result<Value, Redacted> {
+    ) -> Answer {
         let call = CallRequest {
             key,
             ..CallRequest::from_wire(operation, input)
         };
-        let answer = self.gateway().call(Surface::Mcp, caller, call).await;
-        answer.into_value()
+        self.gateway().call(Surface::Mcp, caller, call).await
+    }
+
+    /// A task in the answer of an operation.
+    fn task_in(&self, mut answer: Answer) -> Result<StoredTask, Redacted> {
+        let beside = answer.extra.take().map(|it| *it);
+        let kept_ms = self.gateway().tasks_kept_ms();
+        let task = answer.into_value()?;
+        Ok(StoredTask::new(task, beside, kept_ms))
     }
 
     /// A task of this caller.
     async fn stored_task(&self, caller: &Caller, id: &str) -> Result<StoredTask, ErrorData> {
         let found = self.task_operation(caller, GET, json!({"task_id": id}), None);
-        found
-            .await
-            .map(StoredTask::new)
-            .map_err(|it| task_error(id, &it))
+        self.task_in(found.await)
+            .map_err(|failure| task_error(id, &failure))
     }
 
     /// Cancels a task; `false` if it had ended before.
     async fn cancel_stored(&self, caller: &Caller, id: &str) -> Result<bool, ErrorData> {
         let cancelled = self.task_operation(caller, CANCEL, json!({"task_id": id}), None);
-        match cancelled.await {
+        match cancelled.await.outcome {
             Ok(_) => Ok(true),
             Err(failure) if has_code(&failure, codes::INVALID_STATE_TRANSITION.code) => Ok(false),
             Err(failure) => Err(task_error(id, &failure)),
         }
     }
+}
+
+/// Whether calls can run as tasks: whether the operations of tasks are served.
+pub(super) fn are_offered(gateway: &Gateway) -> bool {
+    gateway.is_external(EXECUTE)
 }
 
 /// The error for a task that cannot be used. A task of another caller does not exist.

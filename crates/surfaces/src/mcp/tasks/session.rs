@@ -10,18 +10,19 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use panpan_failure::{Failure, codes};
-use panpan_mcp::input::{in_session, supported_kinds};
+use panpan_mcp::input::{in_session as session_request, supported_kinds};
 use panpan_mcp::names::TASK_META_KEY;
 use panpan_runtime::{AskError, CallRequest, CancellationToken};
 use rmcp::model::{
-    CancelledNotificationParam, CustomRequest, MetaObject, PaginatedRequestParams, ProtocolVersion,
-    RequestMetaObject,
+    CallToolResponse, CancelledNotificationParam, CustomRequest, MetaObject,
+    PaginatedRequestParams, ProtocolVersion, RequestMetaObject,
 };
 use rmcp::service::{Peer, PeerRequestOptions, RequestContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler as _};
 use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 
+use super::create::NewTask;
 use super::inputs::TaskQueue;
 use super::stored::{POLL_INTERVAL_MS, StoredTask, TaskPhase, related};
 use super::support::{TaskSupport, is_requested};
@@ -33,6 +34,7 @@ use crate::mcp::input_requests::reply_in;
 use crate::mcp::request::{ActiveRequest, is_stateless, wire_version};
 use crate::mcp::rpc_error;
 use crate::mcp::server::{Server, truncated};
+use crate::mcp::tool_result;
 
 /// The number of tasks in a page of a list.
 const PAGE: u64 = 100;
@@ -96,15 +98,22 @@ impl Server {
             _ => return Err(rpc_error::invalid_params("arguments is not an object")),
         };
         let request = ActiveRequest::new(self, context, None);
-        let mut decoded = request.scope.decode(entry, input);
-        decoded.key = Ok(decoded.key.map_err(failure_error)?);
+        let decoded = request.scope.decode(entry, input);
+        let Some(options) = request.task_options(&decoded) else {
+            let refused = Box::pin(request.call(Some(entry), decoded)).await?;
+            return in_session(refused);
+        };
         let client = context.client_capabilities().unwrap_or_default();
-        let kinds = supported_kinds(&client);
-        let created = request.create_task(entry, decoded, kinds, Map::new()).await;
-        match created {
-            Some(Ok(task)) => Ok(json!({"task": task.in_session(false)})),
-            Some(Err(failure)) => Err(error_response(&failure)),
-            None => Err(cannot()),
+        let call = NewTask {
+            entry,
+            decoded: &decoded,
+            options,
+            kinds: supported_kinds(&client),
+            responses: Map::new(),
+        };
+        match request.create_task(call).await {
+            Ok(task) => Ok(json!({"task": task.in_session(false)})),
+            Err(failure) => in_session(tool_result::failed(&failure, Some(&index)).into()),
         }
     }
 
@@ -151,13 +160,15 @@ impl Server {
         });
         let offset = cursor.transpose()?.unwrap_or_default();
         let input = json!({"limit": PAGE, "offset": offset, "roots": true, "fields": "summary"});
-        let mut listed = self
-            .task_operation(caller, LIST, input, None)
-            .await
+        let listed = self.task_operation(caller, LIST, input, None).await;
+        let mut listed = listed
+            .into_value()
             .map_err(|failure| error_response(&failure))?;
         let total = listed["total"].as_u64().unwrap_or_default();
         let tasks = listed["tasks"].as_array_mut().map(std::mem::take);
-        let tasks = tasks.unwrap_or_default().into_iter().map(StoredTask::new);
+        let kept_ms = self.gateway().tasks_kept_ms();
+        let stored = |task| StoredTask::new(task, None, kept_ms);
+        let tasks = tasks.unwrap_or_default().into_iter().map(stored);
         let tasks: Vec<Value> = tasks.map(|it| it.in_session(self.is_asking(&it))).collect();
         let next = offset + tasks.len() as u64;
         let mut list = json!({"tasks": tasks});
@@ -278,6 +289,16 @@ impl Server {
     }
 }
 
+/// The result of a tool as sessions know it.
+fn in_session(response: CallToolResponse) -> Result<Value, ErrorData> {
+    let unexpected = || rpc_error::internal("the result of the tool could not be serialised");
+    let CallToolResponse::Complete(mut result) = response else {
+        return Err(unexpected());
+    };
+    result.result_type = None;
+    serde_json::to_value(result).map_err(|_| unexpected())
+}
+
 fn stopping() -> Failure {
     Failure::new(codes::ERR_OVERLOADED)
         .with_message("panpan is stopping: ask for the result of the task again when it runs again")
@@ -288,9 +309,9 @@ fn task_id(params: &Value) -> Result<&str, ErrorData> {
     params["taskId"].as_str().ok_or_else(missing)
 }
 
-/// Whether a caller can be told apart from others, so that a list has only its own tasks.
+/// Whether a caller can be told apart from all others, so that a list has only its own tasks.
 pub(in crate::mcp) fn may_list(principal: &Principal) -> bool {
-    !matches!(principal, Principal::Address(_))
+    matches!(principal, Principal::Known(_))
 }
 
 /// The time to live that a client wishes is not used, but has to be a number.
@@ -312,7 +333,7 @@ async fn send_question(
     peer: &Peer<RoleServer>,
     over: &CancellationToken,
 ) {
-    let Some(request) = queue.request(&name).and_then(in_session) else {
+    let Some(request) = queue.request(&name).and_then(session_request) else {
         return queue.end(&name, Err(AskError::UnsupportedKind));
     };
     let meta = RequestMetaObject(MetaObject(related(task)));

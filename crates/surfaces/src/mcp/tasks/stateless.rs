@@ -3,9 +3,11 @@
 use rmcp::ErrorData;
 use rmcp::model::{GetTaskResult, InputResponses};
 
+use super::stored::TaskPhase;
 use crate::caller::Caller;
 use crate::mcp::features::failure_error;
 use crate::mcp::resume::ResumeInput;
+use crate::mcp::rpc_error;
 use crate::mcp::server::Server;
 
 impl Server {
@@ -31,12 +33,20 @@ impl Server {
         // Only its owner sees it.
         let task = self.stored_task(caller, id).await?;
         let queue = self.gateway().task_inputs().and_then(|it| it.of(task.id()));
+        let is_empty = responses.is_empty();
         let responses = ResumeInput::of(None, Some(responses));
-        match queue.zip(responses) {
-            Some((queue, responses)) => queue
+        match (queue, responses) {
+            (Some(queue), Some(responses)) => queue
                 .answer(&responses)
                 .map_err(|refused| failure_error(refused.failure(false))),
-            None => Ok(()),
+            (None, Some(_)) if !is_empty && task.phase() == TaskPhase::Working => {
+                let message = format!(
+                    "task {} does not wait for input here: ask the gateway that runs it, or poll it with tasks/get",
+                    task.id()
+                );
+                Err(rpc_error::invalid_params(message))
+            }
+            _ => Ok(()),
         }
     }
 

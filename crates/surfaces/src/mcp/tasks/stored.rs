@@ -1,26 +1,21 @@
 //! A stored task as MCP shows it, in both versions.
 
-use panpan_contract::operation::OperationSpec;
+use jiff::Timestamp;
 use panpan_failure::{Failure, Redacted, codes};
 use panpan_mcp::names::RELATED_TASK_META_KEY;
-use panpan_mcp::output;
 use panpan_runtime::{Answer, Output};
 use rmcp::ErrorData;
 use rmcp::model::{
-    CallToolResult, DetailedTask, ErrorCode, InputRequests, JsonObject, MetaObject, Task,
-    TaskPayload, TaskStatus,
+    CallToolResult, DetailedTask, InputRequests, JsonObject, MetaObject, Task, TaskPayload,
+    TaskStatus,
 };
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use crate::mcp::features::error_response;
 use crate::mcp::rpc_error;
 use crate::mcp::server::{Shared, truncated};
 use crate::mcp::tool_result::{self, WireVersion};
-
-/// How long a task is kept at least: 7 days.
-pub const TASK_KEPT_MS: u64 = 7 * 24 * 60 * 60 * 1000;
 
 /// How often clients should ask for a task.
 pub(super) const POLL_INTERVAL_MS: u64 = 1000;
@@ -30,7 +25,14 @@ const RESULT: &str = "result";
 
 /// A task as `tasks/get` returns it.
 #[derive(Clone, Debug)]
-pub(super) struct StoredTask(Value);
+pub(super) struct StoredTask {
+    task: Value,
+    /// What the call returned beside its output or its failure.
+    extra: Option<Value>,
+    /// Whether the output was no object, and is a member of the result.
+    is_wrapped: bool,
+    kept_ms: Option<u64>,
+}
 
 /// The state of a task, as far as MCP knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,12 +44,29 @@ pub(super) enum TaskPhase {
 }
 
 impl StoredTask {
-    pub(super) fn new(task: Value) -> Self {
-        Self(task)
+    /// A task, what its operation said about it beside the output, and how long it is kept.
+    pub(super) fn new(task: Value, beside: Option<Value>, kept_ms: Option<u64>) -> Self {
+        let mut beside = beside.and_then(|mut it| Some(it.get_mut("task")?.take()));
+        let beside = beside.get_or_insert_default();
+        let extra = beside.get_mut("extra").map(Value::take);
+        Self {
+            task,
+            extra: extra.filter(|it| !it.is_null()),
+            is_wrapped: beside["is_wrapped"] == true,
+            kept_ms,
+        }
+    }
+
+    /// A task that was just created.
+    pub(super) fn created(id: &str, beside: Option<&Value>, kept_ms: Option<u64>) -> Self {
+        let at = beside.and_then(|it| it.pointer("/task/created_at")?.as_str());
+        let at = at.map_or_else(|| Timestamp::now().to_string(), str::to_owned);
+        let task = json!({"id": id, "status": "pending", "created_at": at, "updated_at": at});
+        Self::new(task, None, kept_ms)
     }
 
     fn text(&self, name: &str) -> Option<&str> {
-        self.0.get(name)?.as_str()
+        self.task.get(name)?.as_str()
     }
 
     pub(super) fn id(&self) -> &str {
@@ -64,7 +83,7 @@ impl StoredTask {
     }
 
     fn operation(&self) -> &str {
-        let method = self.0.pointer("/schemas/method").and_then(Value::as_str);
+        let method = self.task.pointer("/schemas/method").and_then(Value::as_str);
         method.unwrap_or_default()
     }
 
@@ -76,7 +95,7 @@ impl StoredTask {
         if let Some(at) = self.text("retry_at") {
             return Some(format!("waits until {at} before the next attempt"));
         }
-        let progress = self.0.get("progress")?.as_f64()?;
+        let progress = self.task.get("progress")?.as_f64()?;
         let is_under_way = self.phase() == TaskPhase::Working && progress > 0.0;
         is_under_way.then(|| format!("{:.0} % done", progress * 100.0))
     }
@@ -91,16 +110,13 @@ impl StoredTask {
         let entry = index.by_operation(self.operation());
         let operation = registry.get(self.operation());
         let outcome = match self.phase() {
-            TaskPhase::Completed => Ok(self.output(operation.map(|it| it.spec()))),
+            TaskPhase::Completed => Ok(self.output()),
             _ => Err(self.failure()),
         };
         if let Err(failure) = &outcome {
             let is_gone = entry.is_none() && failure.code().as_str() == codes::NOT_FOUND.code;
             if is_gone {
                 return Err(rpc_error::unknown_tool(&truncated(self.operation()), &[]));
-            }
-            if let Some(error) = protocol_error(failure, version) {
-                return Err(error);
             }
         }
         let declared = operation.zip(outcome.as_ref().ok());
@@ -112,8 +128,11 @@ impl StoredTask {
             replayed: false,
             schema_violation,
             expires_at: None,
-            extra: None,
+            extra: self.extra.clone().map(Box::new),
         };
+        if let Some(error) = tool_result::protocol_error(&answer, version) {
+            return Err(error);
+        }
         Ok(tool_result::from_answer(
             answer,
             None,
@@ -124,15 +143,10 @@ impl StoredTask {
     }
 
     /// The output of the call. A task keeps an output that is not an object in one member.
-    fn output(&self, spec: Option<&OperationSpec>) -> Value {
-        let result = self.0.get(RESULT).cloned().unwrap_or_default();
-        let Some(schema) = spec.map(|it| &it.output_schema) else {
-            return result;
-        };
+    fn output(&self) -> Value {
+        let result = self.task.get(RESULT).cloned().unwrap_or_default();
         match result {
-            Value::Object(mut members)
-                if members.len() == 1 && is_wrapped(members.get(RESULT), schema) =>
-            {
+            Value::Object(mut members) if self.is_wrapped => {
                 members.remove(RESULT).unwrap_or_default()
             }
             result => result,
@@ -140,7 +154,7 @@ impl StoredTask {
     }
 
     fn failure(&self) -> Redacted {
-        let stored = self.0.get("failure").filter(|it| !it.is_null()).cloned();
+        let stored = self.task.get("failure").filter(|it| !it.is_null()).cloned();
         let stored = stored.and_then(|it| Failure::from_canonical(it).ok());
         let cancelled = || {
             let message = self.text("error").unwrap_or("the task was cancelled");
@@ -152,13 +166,29 @@ impl StoredTask {
     /// The task without its payload, in the stateless version.
     pub(super) fn task(&self, status: TaskStatus) -> Task {
         let time = |name| self.text(name).unwrap_or_default();
-        let task = Task::new(self.id(), status, time("created_at"), time("updated_at"))
-            .with_ttl_ms(TASK_KEPT_MS)
+        let mut task = Task::new(self.id(), status, time("created_at"), time("updated_at"))
             .with_poll_interval_ms(POLL_INTERVAL_MS);
+        if let Some(kept_ms) = self.kept_ms {
+            task = task.with_ttl_ms(kept_ms);
+        }
         match self.message() {
             Some(message) => task.with_status_message(message),
             None => task,
         }
+    }
+
+    /// The task without its payload, with its own status, in the stateless version.
+    pub(super) fn seed(&self, shared: &Shared) -> Task {
+        self.task(match self.phase() {
+            TaskPhase::Working => TaskStatus::Working,
+            TaskPhase::Cancelled => TaskStatus::Cancelled,
+            TaskPhase::Completed | TaskPhase::Failed => {
+                match self.outcome(shared, WireVersion::Stateless) {
+                    Ok(_) => TaskStatus::Completed,
+                    Err(_) => TaskStatus::Failed,
+                }
+            }
+        })
     }
 
     /// The task in the stateless version. A failing tool completes; only an error fails.
@@ -198,7 +228,7 @@ impl StoredTask {
             "status": status,
             "createdAt": self.text("created_at"),
             "lastUpdatedAt": self.text("updated_at"),
-            "ttl": TASK_KEPT_MS,
+            "ttl": self.kept_ms,
             "pollInterval": POLL_INTERVAL_MS,
         });
         if let Some(message) = self.message() {
@@ -224,27 +254,6 @@ impl StoredTask {
 /// The member of `_meta` that relates a message to a task.
 pub(super) fn related(task: &str) -> Map<String, Value> {
     Map::from_iter([(RELATED_TASK_META_KEY.to_owned(), json!({"taskId": task}))])
-}
-
-/// Whether the only member of a result is an output of this schema. Without a declared type it is not known.
-fn is_wrapped(member: Option<&Value>, schema: &Value) -> bool {
-    let may_be_object = match schema.get("type") {
-        None => !output::is_content(schema),
-        Some(Value::Array(types)) => types.iter().any(|it| it == "object"),
-        Some(name) => name == "object",
-    };
-    member.is_some_and(|it| !it.is_object()) && !may_be_object
-}
-
-/// The error of the upstream server that clients of this version act on, if the failure is one. Its data is not
-/// stored.
-fn protocol_error(failure: &Redacted, version: WireVersion) -> Option<ErrorData> {
-    let code: i32 = failure.upstream()?.code.as_deref()?.parse().ok()?;
-    version.defines(code).then(|| {
-        let mut error = error_response(failure);
-        error.code = ErrorCode(code);
-        error
-    })
 }
 
 fn object(value: &impl Serialize) -> JsonObject {

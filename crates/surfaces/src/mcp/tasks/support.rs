@@ -1,8 +1,8 @@
 //! Whether an operation runs as a task, and which questions its client answers first.
 
-use panpan_contract::operation::OperationSpec;
+use panpan_contract::operation::{ASK_FIRST_EXTENSION, OperationSpec, TASK_EXTENSION};
 use panpan_mcp::input::{to_reply, to_request};
-use panpan_mcp::names::{ASK_FIRST_EXTENSION, TASK_EXTENSION, TASK_META_KEY};
+use panpan_mcp::names::TASK_META_KEY;
 use panpan_runtime::{Question, QuestionKind};
 use rmcp::model::InputRequests;
 use serde_json::{Map, Value};

@@ -138,11 +138,17 @@ impl HttpClient {
 
     /// Opens a session for a client with these capabilities.
     pub(super) async fn session_with(&self, capabilities: Value) -> Self {
-        let answered = self.post(&initialize(capabilities)).await;
+        self.session_of(&initialize(capabilities)).await
+    }
+
+    /// Opens a session with this first message.
+    pub(super) async fn session_of(&self, initialize: &Value) -> Self {
+        let answered = self.post(initialize).await;
         assert_eq!(answered.status, 200);
+        let version = initialize["params"]["protocolVersion"].as_str().unwrap();
         let session = self
             .with("Mcp-Session-Id", &answered.headers["mcp-session-id"])
-            .with("MCP-Protocol-Version", "2025-11-25");
+            .with("MCP-Protocol-Version", version);
         let initialized = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
         assert_eq!(session.post(&initialized).await.status, 202);
         session

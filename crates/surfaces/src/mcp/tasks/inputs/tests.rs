@@ -22,10 +22,14 @@ fn stored(responses: Value) -> Map<String, Value> {
     let Value::Object(responses) = responses else {
         panic!("{responses}");
     };
-    let Some(Value::Object(params)) = params(kinds, responses) else {
-        panic!("the client can be asked");
-    };
-    params
+    params(kinds, responses)
+}
+
+/// The questions of a process that clients can reach.
+fn served() -> Arc<TaskInputs> {
+    let inputs = TaskInputs::new();
+    inputs.serve();
+    inputs
 }
 
 fn accepted() -> Value {
@@ -43,20 +47,24 @@ fn asked(
 
 /// The names of the open questions, once there are this many.
 async fn open(inputs: &TaskInputs, task: &str, count: usize) -> Vec<String> {
-    loop {
-        let queue = inputs.of(task);
-        let names: Vec<String> =
-            queue.map_or_else(Vec::new, |it| it.requests().into_keys().collect());
-        if names.len() == count {
-            return names;
+    let open = async {
+        loop {
+            let queue = inputs.of(task);
+            let names: Vec<String> =
+                queue.map_or_else(Vec::new, |it| it.requests().into_keys().collect());
+            if names.len() == count {
+                return names;
+            }
+            tokio::task::yield_now().await;
         }
-        tokio::task::yield_now().await;
-    }
+    };
+    let open = tokio::time::timeout(std::time::Duration::from_secs(60), open);
+    open.await.expect("the questions did not open in time")
 }
 
 #[tokio::test]
 async fn each_question_has_its_own_name_and_ends_with_its_own_reply() {
-    let inputs = TaskInputs::new();
+    let inputs = served();
     let client = inputs
         .client("t", Some("anna"), &stored(json!({})))
         .unwrap();
@@ -88,7 +96,7 @@ async fn each_question_has_its_own_name_and_ends_with_its_own_reply() {
 
 #[tokio::test]
 async fn a_response_that_was_given_before_answers_its_question_once() {
-    let inputs = TaskInputs::new();
+    let inputs = served();
     let given = stored(json!({"ok": accepted()}));
     let client = inputs.client("t", None, &given).unwrap();
     let first = client.ask(question(Some("ok"))).await;
@@ -102,9 +110,20 @@ async fn a_response_that_was_given_before_answers_its_question_once() {
 }
 
 #[tokio::test]
-async fn only_clients_that_declared_it_are_asked_and_only_what_they_declared() {
+async fn a_process_that_no_client_reaches_asks_nothing() {
     let inputs = TaskInputs::new();
-    assert!(params(QuestionKinds::default(), Map::new()).is_none());
+    let given = stored(json!({"ok": accepted()}));
+    let client = inputs.client("t", None, &given).unwrap();
+    let known = client.ask(question(Some("ok"))).await;
+    assert!(matches!(known, Ok(QuestionReply::Accepted(_))));
+    let unknown = client.ask(question(Some("ok"))).await;
+    assert_eq!(unknown, Err(AskError::NotServed));
+}
+
+#[tokio::test]
+async fn only_clients_that_declared_it_are_asked_and_only_what_they_declared() {
+    let inputs = served();
+    assert!(params(QuestionKinds::default(), Map::new()).is_empty());
     assert!(inputs.client("t", None, &Map::new()).is_none());
     let client = inputs.client("t", None, &stored(json!({}))).unwrap();
     let roots = Question {
@@ -116,7 +135,7 @@ async fn only_clients_that_declared_it_are_asked_and_only_what_they_declared() {
 
 #[tokio::test]
 async fn the_questions_of_one_owner_are_limited_and_those_of_all() {
-    let inputs = TaskInputs::new();
+    let inputs = served();
     let mut waiting = Vec::new();
     let owners = TASK_QUESTIONS_LIMIT / TASK_QUESTIONS_PER_OWNER_LIMIT;
     for owner in 0..owners {

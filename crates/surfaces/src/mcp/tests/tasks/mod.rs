@@ -1,16 +1,20 @@
 //! Calls as tasks, in both versions of the protocol, over HTTP.
 
+mod keys;
+mod owners;
 mod questions;
+mod results;
 mod session;
 mod stateless;
 
 use std::time::Duration;
 
+use panpan_contract::operation::TASK_EXTENSION;
 use panpan_failure::codes;
 use panpan_flow::{Flows, TaskClients, TaskId, Worker, WorkerSettings};
-use panpan_mcp::names::{TASK_EXTENSION, TASK_META_KEY};
+use panpan_mcp::names::TASK_META_KEY;
 use panpan_runtime::system::{RandomIds, SystemClock};
-use panpan_runtime::{AskClient, CancellationToken, Dispatcher, Ports};
+use panpan_runtime::{AskClient, CancellationToken, Dispatcher, Ports, Registration};
 use panpan_store::MemoryStore;
 use serde_json::Map;
 
@@ -20,7 +24,10 @@ use super::*;
 use crate::gateway::{Anonymous, Gateway};
 use crate::identity::Tokens;
 use crate::limits::Limits;
-use crate::mcp::{HttpSettings, TASK_KEPT_MS, TaskInputs};
+use crate::mcp::{HttpSettings, McpTasks, TaskInputs};
+
+/// How long tasks are kept here.
+const KEPT_MS: u64 = 3_600_000;
 
 /// The name of the extension.
 const TASKS: &str = "io.modelcontextprotocol/tasks";
@@ -41,10 +48,15 @@ impl TaskClients for Clients {
 
 /// A gateway with the operations of tasks, and a worker that runs them.
 fn with_tasks(operations: Builder) -> Gateway {
+    with_tasks_as(operations, |task| task)
+}
+
+/// The same, with changed operations of tasks.
+fn with_tasks_as(operations: Builder, changed: fn(Registration) -> Registration) -> Gateway {
     let store = Arc::new(MemoryStore::new(Arc::new(SystemClock)));
     let flows = Flows::new(store.clone(), Arc::new(RandomIds));
     let tasks = panpan_flow::operations(&flows).into_iter();
-    let tasks = tasks.map(panpan_runtime::Registration::not_offered_to_models);
+    let tasks = tasks.map(changed).map(Registration::not_offered_to_models);
     let registry = tasks.fold(operations, Builder::add).build().unwrap();
     let ports = Ports::system(store.clone());
     let dispatcher = Dispatcher::new(registry, ports.clone());
@@ -52,11 +64,20 @@ fn with_tasks(operations: Builder) -> Gateway {
     let limits = Limits::default();
     let gateway = Gateway::new(dispatcher.clone(), tokens, Anonymous::Served, limits);
     let inputs = TaskInputs::new();
-    gateway.set_task_inputs(inputs.clone());
+    gateway.set_mcp_tasks(McpTasks {
+        inputs: inputs.clone(),
+        kept_ms: KEPT_MS,
+    });
     let worker = Worker::new(flows, dispatcher, ports, WorkerSettings::default());
     let worker = worker.asking(Arc::new(Clients(inputs)));
     tokio::spawn(worker.run(CancellationToken::new()));
     gateway
+}
+
+/// Waits for a step of a test, with a deadline: a defect fails instead of hanging.
+async fn within<T>(step: impl Future<Output = T>) -> T {
+    let waited = tokio::time::timeout(Duration::from_secs(60), step).await;
+    waited.expect("the step did not end within a minute")
 }
 
 /// An operation that declares whether it runs as a task.
@@ -83,6 +104,9 @@ fn operations() -> Builder {
     listing.output_schema = json!({"type": "array"});
     let mut telling = query("shop/tell");
     telling.output_schema = json!({"x-mcp-content": true});
+    let mut dividing = query("shop/divide");
+    let dividend = json!({"dividend": {"type": "number"}});
+    dividing.input_schema = json!({"type": "object", "properties": dividend});
     let mut broken = query("shop/break");
     let declared = json!({"type": "object", "required": ["b"]});
     broken.output_schema = declared;
@@ -90,6 +114,7 @@ fn operations() -> Builder {
         .register(query("shop/get"), echo)
         .register(mutation("shop/put"), echo)
         .register(broken, echo)
+        .register(dividing, echo)
         .register(listing, async |_: Context, _: Arc<Value>| {
             Ok::<_, Failure>(json!([1, 2]))
         })

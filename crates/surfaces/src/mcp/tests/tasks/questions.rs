@@ -60,24 +60,27 @@ async fn a_session_is_asked_while_it_waits_for_the_result() {
     let http = http().await;
     let session = http.session_with(json!({"elicitation": {}})).await;
     let id = session::created(&session, "shop__ask", json!({"times": 2})).await;
-    loop {
-        let task = session::about(&session, "tasks/get", &id).await;
-        if task["result"]["status"] == "input_required" {
-            break;
+    within(async {
+        loop {
+            let task = session::about(&session, "tasks/get", &id).await;
+            if task["result"]["status"] == "input_required" {
+                break;
+            }
+            pause().await;
         }
-        pause().await;
-    }
+    })
+    .await;
     let params = json!({"taskId": id});
-    let mut result = session.post(&request("tasks/result", params)).await;
+    let mut result = within(session.post(&request("tasks/result", params))).await;
     for name in ["Ada", "Bo"] {
-        let question = result.next().await.unwrap();
+        let question = within(result.next()).await.unwrap();
         assert_eq!(question["method"], "elicitation/create", "{question}");
         let related = &question["params"]["_meta"]["io.modelcontextprotocol/related-task"];
         assert_eq!(related["taskId"], id.as_str());
         let reply = json!({"jsonrpc": "2.0", "id": question["id"], "result": accept(name)});
         assert_eq!(session.post(&reply).await.status, 202);
     }
-    let result = result.next().await.unwrap();
+    let result = within(result.next()).await.unwrap();
     let replies = &result["result"]["structuredContent"]["replies"];
     assert_eq!(*replies, json!(["Ada", "Bo"]));
 }
@@ -89,7 +92,8 @@ async fn a_question_survives_a_client_that_leaves_while_it_is_asked() {
     let id = session::created(&session, "shop__ask", json!({})).await;
     let params = json!({"taskId": id});
     let mut first = session.post(&request("tasks/result", params)).await;
-    assert_eq!(first.next().await.unwrap()["method"], "elicitation/create");
+    let question = within(first.next()).await.unwrap();
+    assert_eq!(question["method"], "elicitation/create");
     drop(first);
     // The same task, in the other version.
     let task = reached(&http, &id, "input_required").await;
@@ -114,4 +118,18 @@ async fn a_client_that_answers_no_questions_is_not_asked() {
     let result = session::about(&session, "tasks/result", &id).await;
     let replies = &result["result"]["structuredContent"]["replies"];
     assert_eq!(*replies, json!(["the client does not accept questions"]));
+}
+
+#[tokio::test]
+async fn an_answer_that_reaches_nobody_is_refused() {
+    let http = http().await;
+    let session = http.session().await;
+    let id = session::created(&session, "shop__wait", json!({})).await;
+    let refused = answered(&http, &id, json!({"a": accept("Ada")})).await;
+    assert_eq!(refused["error"]["code"], -32602, "{refused}");
+    let empty = answered(&http, &id, json!({})).await;
+    assert_eq!(empty["result"]["resultType"], "complete", "{empty}");
+    session::about(&session, "tasks/cancel", &id).await;
+    let late = answered(&http, &id, json!({"a": accept("Ada")})).await;
+    assert_eq!(late["result"]["resultType"], "complete", "{late}");
 }

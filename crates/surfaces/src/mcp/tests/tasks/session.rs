@@ -2,11 +2,11 @@
 
 use super::*;
 
-async fn sent(http: &HttpClient, method: &str, params: Value) -> Value {
+pub(super) async fn sent(http: &HttpClient, method: &str, params: Value) -> Value {
     http.post(&request(method, params)).await.message().await
 }
 
-async fn called(http: &HttpClient, tool: &str, arguments: Value, task: Value) -> Value {
+pub(super) async fn called(http: &HttpClient, tool: &str, arguments: Value, task: Value) -> Value {
     let params = json!({"name": tool, "arguments": arguments, "task": task});
     sent(http, "tools/call", params).await
 }
@@ -46,7 +46,7 @@ async fn a_task_is_created_at_once_and_its_result_is_that_of_the_call() {
         assert_eq!(result["resultType"], json!(null));
         let task = about(&session, "tasks/get", &id).await["result"].take();
         assert_eq!(task["status"], status, "{task}");
-        assert_eq!(task["ttl"], TASK_KEPT_MS);
+        assert_eq!(task["ttl"], KEPT_MS);
         assert!(task["pollInterval"].is_u64() && task["_meta"].is_null());
     }
 }
@@ -56,7 +56,7 @@ async fn the_answer_states_how_long_a_task_is_kept_whatever_was_wished() {
     let session = http().await.session().await;
     for ttl in [json!(1), json!(null), json!(u64::MAX)] {
         let created = called(&session, "shop__get", json!({}), json!({"ttl": ttl})).await;
-        assert_eq!(created["result"]["task"]["ttl"], TASK_KEPT_MS, "{created}");
+        assert_eq!(created["result"]["task"]["ttl"], KEPT_MS, "{created}");
     }
     let refused = called(&session, "shop__get", json!({}), json!({"ttl": "long"})).await;
     assert_eq!(refused["error"]["code"], -32602, "{refused}");
@@ -140,6 +140,20 @@ async fn a_known_caller_lists_its_own_tasks_in_pages() {
     assert_eq!((listed, pages), (ids, 2));
     let refused = sent(&anna, "tasks/list", json!({"cursor": "x"})).await;
     assert_eq!(refused["error"]["code"], -32602, "{refused}");
+    let unknown = sent(&http.session().await, "tasks/list", json!({})).await;
+    assert_eq!(unknown["error"]["code"], -32601, "{unknown}");
+}
+
+#[tokio::test]
+async fn invalid_arguments_are_refused_as_without_a_task() {
+    let session = http().await.session().await;
+    let arguments = json!({"dividend": "six"});
+    let params = json!({"name": "shop__divide", "arguments": arguments});
+    let direct = sent(&session, "tools/call", params).await;
+    let as_task = called(&session, "shop__divide", arguments, json!({})).await;
+    let view = agent_view(&as_task["result"]);
+    assert_eq!(view, agent_view(&direct["result"]));
+    assert_eq!(view["error"]["violations"][0]["pointer"], "/dividend");
 }
 
 #[tokio::test]
