@@ -103,7 +103,7 @@ impl HandWorker {
         let lost = ports::write(&*self.0, move |rows| {
             Box::pin(async move { engine::extend(rows, &extended, lease_ms).await })
         });
-        Ok(lost.await?.is_empty())
+        Ok(lost.await?.lost.is_empty())
     }
 }
 

@@ -67,28 +67,36 @@ pub(crate) struct Extended {
     pub(crate) progress: Option<f64>,
 }
 
-/// Extends leases; returns those that were lost. A task that another transaction has locked is left for the next time:
+/// What became of leases that were to be extended. Those of locked tasks are in neither list.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Extension {
+    pub(crate) extended: Vec<Extended>,
+    pub(crate) lost: Vec<Key>,
+}
+
+/// Extends leases. A task that another transaction has locked is left for the next time:
 /// whoever waits for one task must not lose the others.
 pub(crate) async fn extend(
     rows: &mut dyn Rows,
     extended: &[Extended],
     lease_ms: u64,
-) -> Result<Vec<Key>, StoreError> {
+) -> Result<Extension, StoreError> {
     let until = later(rows.now(), lease_ms);
     let keys = keys_of(extended.iter().map(|it| it.lease));
     let found = rows.load_unlocked(&keys).await?.into_iter();
     let mut found: BTreeMap<Key, Row> = found.map(|row| (row.key, row)).collect();
     let mut changes = Changes::new(rows);
-    let (mut lost, mut flows) = (Vec::new(), BTreeSet::new());
-    for Extended { lease, progress } in extended {
+    let (mut extension, mut flows) = (Extension::default(), BTreeSet::new());
+    for one @ Extended { lease, progress } in extended {
         match found.remove(&lease.key) {
             Some(row) if lease.is_held(&row) => {
                 flows.insert(row.flow);
                 let progress = *progress;
                 let extended = changes.apply(row, &TaskEvent::Extended { until, progress });
                 extended.expect("an extension changes no state");
+                extension.extended.push(*one);
             }
-            Some(_) => lost.push(lease.key),
+            Some(_) => extension.lost.push(lease.key),
             None => {}
         }
     }
@@ -96,7 +104,7 @@ pub(crate) async fn extend(
     for flow in flows {
         rows.trim_journal(flow, JOURNAL_EVENTS_LIMIT).await?;
     }
-    Ok(lost)
+    Ok(extension)
 }
 
 /// The leases that were lost, without changing anything.

@@ -174,7 +174,7 @@ impl Keeper {
             let extended = extended.clone();
             Box::pin(async move { engine::extend(rows, &extended, lease_ms).await })
         });
-        lost.await
+        Ok(lost.await?.lost)
     }
 
     async fn find_lost(&self, leases: Vec<Lease>) -> Result<Vec<Key>, StoreError> {
@@ -194,15 +194,15 @@ impl Keeper {
             if changed.is_empty() {
                 continue;
             }
-            let (for_store, lease_ms) = (changed.clone(), self.lease_ms);
+            let lease_ms = self.lease_ms;
             let written = ports::write(&*self.tasks, move |rows| {
-                let changed = for_store.clone();
+                let changed = changed.clone();
                 Box::pin(async move { engine::extend(rows, &changed, lease_ms).await })
             });
             // Progress that cannot be written is written with the next one.
-            if let Ok(lost) = written.await {
-                self.held.stop(&lost);
-                self.held.progress_written(&changed);
+            if let Ok(written) = written.await {
+                self.held.stop(&written.lost);
+                self.held.progress_written(&written.extended);
             }
         }
     }
