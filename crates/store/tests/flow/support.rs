@@ -8,7 +8,9 @@ use futures_util::StreamExt as _;
 use panpan_failure::{Failure, Redacted};
 use panpan_flow::{Flows, TaskLimits, WebhookKey, Worker, WorkerSettings, operations};
 use panpan_runtime::testing::TestPorts;
-use panpan_runtime::{CallRequest, CancellationToken, Dispatcher, Identity, Ports, Registry};
+use panpan_runtime::{
+    CallRequest, CancellationToken, Dispatcher, Identity, Ports, Registration, Registry,
+};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 

@@ -28,13 +28,13 @@ fn waiting_for_locks(fixture: &Fixture) -> usize {
 }
 
 /// Holds locks until it is told to go on.
-struct Gate {
-    what: Locked,
-    has_locked: Arc<Notify>,
-    go: Arc<Notify>,
+pub(super) struct Gate {
+    pub(super) what: Locked,
+    pub(super) has_locked: Arc<Notify>,
+    pub(super) go: Arc<Notify>,
 }
 
-enum Locked {
+pub(super) enum Locked {
     Task(String),
     Flow(Key),
 }
