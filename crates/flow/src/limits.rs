@@ -91,7 +91,7 @@ impl Group {
         }
     }
 
-    /// Whether nobody has run its tasks for so long that they fail.
+    /// Whether no process has run its tasks for so long that they fail.
     fn is_given_up(&self, now: Timestamp) -> bool {
         self.has_waited(OPERATION_MISSING_MS, now)
     }
@@ -148,7 +148,7 @@ impl Offered {
 pub(crate) struct Room {
     limits: Arc<TaskLimits>,
     offered: Offered,
-    /// Whether tasks end whose operation nobody has offered for long.
+    /// Whether tasks end whose operation no process has offered for long.
     gives_up: bool,
     /// The names of groups whose tasks are left where they are.
     left_aside: BTreeSet<Arc<str>>,
@@ -177,7 +177,7 @@ impl Room {
         self
     }
 
-    /// The same room, in a process that ends tasks whose operation nobody has offered for long.
+    /// The same room, in a process that ends tasks whose operation no process has offered for long.
     pub(crate) fn giving_up(mut self, gives_up: bool) -> Self {
         self.gives_up = gives_up;
         self
@@ -206,7 +206,7 @@ impl Room {
         }
     }
 
-    /// Whether the tasks that are set aside in the group of this name fail: nobody offers their operation.
+    /// Whether the tasks that are set aside in the group of this name fail: no process offers their operation.
     pub(crate) fn gives_up(&self, name: &str, now: Timestamp) -> bool {
         let group = Group::from_name(name).filter(|_| self.gives_up);
         group.is_some_and(|group| group.is_given_up(now) && !self.offers(&group))

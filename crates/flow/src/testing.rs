@@ -100,10 +100,10 @@ impl HandWorker {
             lease: held.lease,
             progress,
         }];
-        let lost = ports::write(&*self.0, move |rows| {
+        let extension = ports::write(&*self.0, move |rows| {
             Box::pin(async move { engine::extend(rows, &extended, lease_ms).await })
         });
-        Ok(lost.await?.lost.is_empty())
+        Ok(!extension.await?.extended.is_empty())
     }
 }
 

@@ -81,7 +81,7 @@ pub struct Worker {
     may_be_ready: bool,
     /// Groups whose tasks call operations that this process does not offer, until they are recalled again.
     not_offered: BTreeMap<Arc<str>, Timestamp>,
-    /// When tasks whose operation nobody offers begin to fail here: sources of this process may be slow to start.
+    /// When tasks whose operation no process offers begin to fail here: sources of this process may be slow to start.
     gives_up_at: Timestamp,
 }
 

@@ -40,7 +40,7 @@ pub(crate) struct ClaimedTask {
     pub(crate) history: Option<Arc<str>>,
     /// Whether a process stopped while it held the task.
     pub(crate) was_abandoned: bool,
-    /// Whether nobody has offered its operation for so long that it fails.
+    /// Whether no process has offered its operation for so long that it fails.
     pub(crate) is_given_up: bool,
 }
 
@@ -139,11 +139,11 @@ pub(crate) async fn keep_offered(rows: &mut dyn Rows, room: &Room) -> Result<boo
 struct Recalled {
     /// The names of their groups.
     groups: BTreeMap<Key, Arc<str>>,
-    /// Those whose operation nobody offers; they are not among the others.
+    /// Those whose operation no process offers; they are not among the others.
     given_up: Vec<Key>,
 }
 
-/// Recalls tasks of groups that have room, and at most `limit` tasks whose operation nobody has offered for long.
+/// Recalls tasks of groups that have room, and at most `limit` tasks whose operation no process has offered for long.
 async fn recall(rows: &mut dyn Rows, room: &Room, limit: usize) -> Result<Recalled, StoreError> {
     let (mut recalled, now) = (Recalled::default(), rows.now());
     for name in rows.groups_aside().await? {
@@ -237,7 +237,7 @@ async fn hold(
     Ok(is_cut_off)
 }
 
-/// Holds tasks that fail because nobody offers their operation.
+/// Holds tasks that fail because no process offers their operation.
 async fn hold_given_up(
     rows: &mut dyn Rows,
     recalled: &Recalled,

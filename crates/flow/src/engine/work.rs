@@ -71,11 +71,11 @@ pub(crate) struct Extended {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Extension {
     pub(crate) extended: Vec<Extended>,
-    pub(crate) lost: Vec<Key>,
+    pub(crate) lost: Vec<Lease>,
 }
 
 /// Extends leases. A task that another transaction has locked is left for the next time:
-/// whoever waits for one task must not lose the others.
+/// a caller that waits for one task must not lose the others.
 pub(crate) async fn extend(
     rows: &mut dyn Rows,
     extended: &[Extended],
@@ -96,7 +96,7 @@ pub(crate) async fn extend(
                 extended.expect("an extension changes no state");
                 extension.extended.push(*one);
             }
-            Some(_) => extension.lost.push(lease.key),
+            Some(_) => extension.lost.push(*lease),
             None => {}
         }
     }
@@ -108,11 +108,11 @@ pub(crate) async fn extend(
 }
 
 /// The leases that were lost, without changing anything.
-pub(crate) async fn lost(rows: &mut dyn Rows, leases: &[Lease]) -> Result<Vec<Key>, StoreError> {
+pub(crate) async fn lost(rows: &mut dyn Rows, leases: &[Lease]) -> Result<Vec<Lease>, StoreError> {
     let found = rows.load(&keys_of(leases.iter().copied())).await?;
     let found: BTreeMap<Key, Row> = found.into_iter().map(|row| (row.key, row)).collect();
     let is_lost = |it: &&Lease| found.get(&it.key).is_none_or(|row| !it.is_held(row));
-    Ok(leases.iter().filter(is_lost).map(|it| it.key).collect())
+    Ok(leases.iter().filter(is_lost).copied().collect())
 }
 
 /// Ends attempts. Those whose lease was lost are left out: another process has the task, or a caller ended it. Returns

@@ -101,13 +101,12 @@ pub(super) async fn run_attempt(
         .and_then(|(clients, params)| {
             clients.client(task.row.id, task.row.owner.as_deref(), params)
         });
+    // A caller that runs a task again, or a copy of it, wants the call to be made again.
+    let is_first = is_first_run(&task, definition.origin);
     let request = CallRequest {
         origin: origin(method),
         owner: owner.unwrap_or_default(),
-        // Who runs a task again, or a copy of it, wants the call to be made again.
-        key: options
-            .key
-            .filter(|_| is_first_run(&task, definition.origin)),
+        key: options.key.filter(|_| is_first),
         timeout_ms: options.timeout_ms,
         caller,
         abort: Some(stop),
@@ -163,7 +162,7 @@ fn stand_in(result: Option<Arc<str>>, origin: Provenance) -> Ended {
     failed_before("", failure)
 }
 
-/// This process does not offer the operation. Unless nobody has offered it for long, the source was removed since the
+/// This process does not offer the operation. Unless no process has offered it for long, the source was removed since the
 /// claim, and the next claim leaves the task to others.
 fn not_offered(task: &ClaimedTask, method: &str) -> Ended {
     if !task.is_given_up {

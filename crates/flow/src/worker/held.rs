@@ -109,11 +109,12 @@ impl HeldTasks {
         }
     }
 
-    /// Stops the handlers of tasks that were lost.
-    fn stop(&self, lost: &[Key]) {
+    /// Stops the handlers whose leases were lost. This process may hold the same task with a newer lease meanwhile.
+    fn stop(&self, lost: &[Lease]) {
         let held = self.lock();
-        for task in lost.iter().filter_map(|key| held.get(key)) {
-            task.stop.cancel();
+        for lease in lost {
+            let task = held.get(&lease.key).filter(|it| it.lease == *lease);
+            task.inspect(|it| it.stop.cancel());
         }
     }
 
@@ -164,7 +165,7 @@ impl Keeper {
         }
     }
 
-    async fn extend(&self, leases: Vec<Lease>) -> Result<Vec<Key>, StoreError> {
+    async fn extend(&self, leases: Vec<Lease>) -> Result<Vec<Lease>, StoreError> {
         let extended = leases.into_iter().map(|lease| Extended {
             lease,
             progress: None,
@@ -177,7 +178,7 @@ impl Keeper {
         Ok(lost.await?.lost)
     }
 
-    async fn find_lost(&self, leases: Vec<Lease>) -> Result<Vec<Key>, StoreError> {
+    async fn find_lost(&self, leases: Vec<Lease>) -> Result<Vec<Lease>, StoreError> {
         let leases: Arc<[Lease]> = leases.into();
         let lost = ports::read_at_once(&*self.tasks, move |rows| {
             let leases = leases.clone();
@@ -228,4 +229,47 @@ impl Keeper {
 pub(super) fn until(now: Timestamp, time: Timestamp) -> u64 {
     let nanoseconds = time.duration_since(now).as_nanos().max(0);
     u64::try_from(nanoseconds.unsigned_abs().div_ceil(1_000_000)).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::step::Run;
+    use crate::task::Priority;
+
+    fn row() -> Row {
+        let now = Timestamp::UNIX_EPOCH;
+        Row {
+            key: Key(1),
+            id: TaskId::from_random(uuid::Uuid::nil()),
+            flow: Key(1),
+            parent: None,
+            owner: None,
+            priority: Priority::NORMAL,
+            turn: 0,
+            created_at: now,
+            has_references: false,
+            operation: None,
+            run: Run::new(0, now),
+        }
+    }
+
+    #[test]
+    fn a_task_that_is_held_again_is_not_stopped_for_its_earlier_lease() {
+        let held = HeldTasks::default();
+        let stop = CancellationToken::new();
+        let lease = |epoch| Lease { key: Key(1), epoch };
+        held.add(HeldTask {
+            row: row(),
+            lease: lease(3),
+            stop: stop.clone(),
+            progress: Arc::default(),
+            stored_progress: None,
+            has_ended: false,
+        });
+        held.stop(&[lease(1)]);
+        assert!(!stop.is_cancelled());
+        held.stop(&[lease(3)]);
+        assert!(stop.is_cancelled());
+    }
 }

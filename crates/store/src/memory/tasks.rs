@@ -6,7 +6,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use panpan_flow::ports::{Announced, Edge, Ending, Filter, Key, NewRow, Row, StoredOutcome};
+use panpan_flow::ports::{
+    Announced, Edge, Ending, Filter, Key, NewRow, Redefined, Row, StoredOutcome,
+};
 use panpan_flow::{Announcement, Priority, Queued, State, TaskId};
 
 pub(super) use rows::MemoryRows;
@@ -234,6 +236,45 @@ impl Tasks {
         {
             oldest.get_mut().what = Announcement::Dropped;
         }
+    }
+
+    fn redefine(&mut self, key: Key, redefined: &Redefined) {
+        let mut grown = 0;
+        self.change(key, |task| {
+            let before = task.definition.len();
+            grown = redefined.definition.len().saturating_sub(before);
+            task.definition = redefined.definition.clone();
+            task.user_id.clone_from(&redefined.user_id);
+            task.row.priority = redefined.priority;
+            task.row.operation.clone_from(&redefined.operation);
+        });
+        self.bytes += grown;
+    }
+
+    fn authorize(&mut self, flow: Key, authority: Option<&Arc<str>>) {
+        for key in self.flows.get(&flow).cloned().unwrap_or_default() {
+            self.change(key, |task| task.authority = authority.cloned());
+        }
+    }
+
+    fn announce(&mut self, entry: &Announced) {
+        self.last_number += 1;
+        let journal = self.journals.entry(entry.flow).or_default();
+        journal.insert(self.last_number, entry.clone());
+        self.bytes += ENTRY_BYTES;
+    }
+
+    /// The flows that have rested since a time; those that have rested longest come first.
+    fn resting(&self, since: Timestamp) -> Vec<Key> {
+        let mut resting: Vec<(Timestamp, Key)> = Vec::new();
+        for (flow, tasks) in &self.flows {
+            let root = self.tasks.get(flow);
+            if let Some(root) = root.filter(|_| self.rests_since(tasks, since)) {
+                resting.push((root.row.run.updated_at, *flow));
+            }
+        }
+        resting.sort_unstable();
+        resting.into_iter().map(|(_, flow)| flow).collect()
     }
 
     /// Whether no task of a flow is queued or in progress, and none has changed since a time.

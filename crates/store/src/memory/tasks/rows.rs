@@ -12,7 +12,7 @@ use panpan_flow::{Priority, Queued, State, TaskId};
 use panpan_runtime::BoxFuture;
 use panpan_runtime::ports::StoreError;
 
-use super::{ENTRY_BYTES, MEMORY_TASKS_BYTES_LIMIT, TASK_BYTES, Task, Tasks, outcome_bytes};
+use super::{MEMORY_TASKS_BYTES_LIMIT, TASK_BYTES, Task, Tasks, outcome_bytes};
 
 /// The rows of tasks: the caller holds the lock of the store.
 pub(in crate::memory) struct MemoryRows<'a> {
@@ -139,18 +139,7 @@ impl Rows for MemoryRows<'_> {
         key: Key,
         redefined: &'a Redefined,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
-        let mut grown = 0;
-        self.changing().change(key, |task| {
-            grown = redefined
-                .definition
-                .len()
-                .saturating_sub(task.definition.len());
-            task.definition = redefined.definition.clone();
-            task.user_id.clone_from(&redefined.user_id);
-            task.row.priority = redefined.priority;
-            task.row.operation.clone_from(&redefined.operation);
-        });
-        self.tasks.bytes += grown;
+        self.changing().redefine(key, redefined);
         done(())
     }
 
@@ -159,11 +148,7 @@ impl Rows for MemoryRows<'_> {
         flow: Key,
         authority: Option<Arc<str>>,
     ) -> BoxFuture<'_, Result<(), StoreError>> {
-        let keys = self.tasks.flows.get(&flow).cloned().unwrap_or_default();
-        for key in keys {
-            self.tasks
-                .change(key, |task| task.authority.clone_from(&authority));
-        }
+        self.changing().authorize(flow, authority.as_ref());
         done(())
     }
 
@@ -364,12 +349,7 @@ impl Rows for MemoryRows<'_> {
         announced: &'a [Announced],
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         for entry in announced {
-            let tasks = self.changing();
-            tasks.last_number += 1;
-            let number = tasks.last_number;
-            let journal = tasks.journals.entry(entry.flow).or_default();
-            journal.insert(number, entry.clone());
-            tasks.bytes += ENTRY_BYTES;
+            self.changing().announce(entry);
         }
         done(())
     }
@@ -406,20 +386,8 @@ impl Rows for MemoryRows<'_> {
         since: Timestamp,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Key>, StoreError>> {
-        let mut resting: Vec<(Timestamp, Key)> = Vec::new();
-        for (flow, tasks) in &self.tasks.flows {
-            let root = self.tasks.tasks.get(flow);
-            if let Some(root) = root.filter(|_| self.tasks.rests_since(tasks, since)) {
-                resting.push((root.row.run.updated_at, *flow));
-            }
-        }
-        resting.sort_unstable();
-        done(
-            resting
-                .into_iter()
-                .take(limit)
-                .map(|(_, flow)| flow)
-                .collect(),
-        )
+        let mut resting = self.tasks.resting(since);
+        resting.truncate(limit);
+        done(resting)
     }
 }

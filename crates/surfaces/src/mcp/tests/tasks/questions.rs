@@ -121,7 +121,7 @@ async fn a_client_that_answers_no_questions_is_not_asked() {
 }
 
 #[tokio::test]
-async fn an_answer_that_reaches_nobody_is_refused() {
+async fn an_answer_that_reaches_no_task_is_refused() {
     let http = http().await;
     let session = http.session().await;
     let id = session::created(&session, "shop__wait", json!({})).await;
