@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use panpan_failure::{Failure, Upstream, codes};
+use panpan_failure::{Failure, codes};
 use panpan_runtime::{Context, Question, QuestionKind, QuestionReply, Registration};
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ const TIMEOUT_MS: u64 = 120_000;
 const FAILS_AFTER_MS: u64 = 1000;
 
 /// The code of an upstream server that requires a capability: an error of the protocol.
-const CAPABILITY_MISSING: &str = "-32021";
+const CAPABILITY_MISSING: i32 = -32021;
 
 pub(crate) fn task_tools() -> Vec<Registration> {
     vec![
@@ -53,12 +53,12 @@ async fn fail(context: Context, _: Arc<Value>) -> Result<Value, Failure> {
     Err(Failure::new(codes::TOOL_FAILED).with_message("the job fails"))
 }
 
-async fn refuse(_: Context, _: Arc<Value>) -> Result<Value, Failure> {
-    let refused = Upstream {
-        code: Some(CAPABILITY_MISSING.to_owned()),
-        ..Upstream::default()
-    };
-    Err(Failure::new(codes::TOOL_FAILED).with_upstream(refused))
+async fn refuse(context: Context, _: Arc<Value>) -> Result<Value, Failure> {
+    let data = json!({"requiredCapabilities": {"sampling": {}}});
+    context.set_extra(Some(
+        json!({"error": {"code": CAPABILITY_MISSING, "data": data}}),
+    ));
+    Err(Failure::new(codes::TOOL_FAILED))
 }
 
 async fn asked(context: &Context, message: &str) -> Result<QuestionReply, Failure> {
