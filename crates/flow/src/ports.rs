@@ -87,7 +87,7 @@ pub trait Rows: Send {
         page: Page,
     ) -> BoxFuture<'a, Result<Vec<Row>, StoreError>>;
 
-    /// How many tasks meet a condition, by state in the order of [`State::ALL`].
+    /// How many tasks meet a condition, by state in the order of [`State::ALL`](crate::State::ALL).
     fn count<'a>(&'a mut self, filter: &'a Filter) -> BoxFuture<'a, Result<[u64; 5], StoreError>>;
 
     /// Writes the runs of these tasks.
@@ -239,7 +239,7 @@ pub trait Rows: Send {
     fn last_announced(&mut self, flow: Key) -> BoxFuture<'_, Result<u64, StoreError>>;
 
     /// Keeps the newest `keep` announcements of a flow, if it has more. The one before them stays as
-    /// [`Announcement::Dropped`], so that a reader learns of those that are gone.
+    /// [`Announcement::Dropped`](crate::Announcement::Dropped), so that a reader learns of those that are gone.
     fn trim_journal(&mut self, flow: Key, keep: usize) -> BoxFuture<'_, Result<(), StoreError>>;
 
     /// At most `limit` flows that rest and have not changed since a time: no task of theirs is queued or in progress.
