@@ -176,7 +176,7 @@ impl From<TaskError> for Failure {
                 reason,
             } => transition
                 .failure(task, &reason)
-                .with_actions([after(transition.current)]),
+                .with_actions([instead_of(transition)]),
             TaskError::Unsatisfied { task, unsatisfied } => unsatisfied_failure(task, &unsatisfied),
             TaskError::AlreadyExecuting { task, state } => executing(task, state)
                 .with_message(message)
@@ -232,13 +232,16 @@ fn tree_too_large(task: TaskId, tasks: usize) -> Failure {
         .with_alternatives([alternative.into()])
 }
 
-/// What a caller can do with a task in a state that does not allow what was requested.
-fn after(state: State) -> &'static str {
-    match state {
-        State::Pending => "Run the task with tasks/execute, or cancel it with tasks/cancel",
-        State::InProgress => "Wait until the task has ended, or cancel it with tasks/cancel",
-        State::Failed => "Run the task again with tasks/execute, or set its status to pending",
-        State::Completed | State::Cancelled => {
+/// What a caller can do instead. One that wanted to cancel a task is never told to run it: that could repeat an effect.
+fn instead_of(transition: Transition) -> &'static str {
+    match (transition.current, transition.requested) {
+        (State::Pending, _) => "Run the task with tasks/execute, or cancel it with tasks/cancel",
+        (State::InProgress, _) => "Wait until the task has ended, or cancel it with tasks/cancel",
+        (_, State::Cancelled) => {
+            "Leave the task as it is: it has ended, and there is nothing left to cancel"
+        }
+        (State::Failed, _) => "Run the task again with tasks/execute, or set its status to pending",
+        (State::Completed | State::Cancelled, _) => {
             "Run the task again with tasks/execute, or copy it with tasks/copy and change the copy"
         }
     }

@@ -65,6 +65,12 @@ fn minus_32602_names_the_field_the_reason_and_what_was_expected() {
         ("tasks.create", json!({"name": "a", "inputs": 7}), "inputs"),
         ("tasks.list", json!({"limit": 1001}), "limit"),
         ("tasks.list", json!({"status": "done"}), "status"),
+        ("tasks.execute", json!({}), "tasks"),
+        (
+            "tasks.execute",
+            json!({"tasks": [], "task_id": new_id()}),
+            "tasks",
+        ),
     ] {
         let error = flow.error(method, params.clone());
         check(&error, -32602, "Invalid params", &["field", "reason"]);

@@ -1,4 +1,4 @@
-//! What a caller is told to do about each refusal can be done.
+//! The actions of each refusal can be followed.
 
 use uuid::Uuid;
 
@@ -22,11 +22,13 @@ fn refusals() -> Vec<(TaskError, &'static str, &'static [&'static str])> {
     let not_owned = |is_anonymous| TaskError::NotOwned { task, is_anonymous };
     let executing = |state| TaskError::AlreadyExecuting { task, state };
     let delete = |obstacle| TaskError::CannotDelete { task, obstacle };
-    let from = |current| TaskError::Transition {
+    let between = |current, requested| TaskError::Transition {
         task,
-        transition: Transition::new(current, State::InProgress),
+        transition: Transition::new(current, requested),
         reason: "not allowed".to_owned(),
     };
+    let from = |current| between(current, State::InProgress);
+    let cancel = |current| between(current, State::Cancelled);
     let violation = Violation::value("/name", "empty").expected("a name");
     let plan = PlanError::one(PlanProblem::new(ProblemKind::Schema, task, violation));
     let not_pending = |state| delete(Obstacle::State(state));
@@ -72,6 +74,9 @@ fn refusals() -> Vec<(TaskError, &'static str, &'static [&'static str])> {
             "again with tasks/execute",
             &["ancel"],
         ),
+        (cancel(State::Completed), "Leave the task", &["tasks/"]),
+        (cancel(State::Failed), "Leave the task", &["tasks/"]),
+        (cancel(State::Cancelled), "Leave the task", &["tasks/"]),
         (
             TaskError::Unsatisfied { task, unsatisfied },
             "tasks in unsatisfied with tasks/execute",

@@ -41,7 +41,8 @@ pub(super) async fn execute(
         .and_then(Value::as_bool)
         .unwrap_or(true);
     let (root, reset, events_after) = match (input.get("tasks"), input.get("task_id")) {
-        (Some(_), Some(_)) => return Err(both_given().into()),
+        (Some(_), Some(_)) => return Err(misused(both_given()).into()),
+        (None, None) => return Err(misused(Violation::missing("/tasks")).into()),
         (Some(tasks), None) => {
             let tasks = json!({"tasks": tasks, "webhook_config": input.get("webhook_config")});
             let created = flows.create(&tasks, &caller, Release::Now).await?;
@@ -49,7 +50,7 @@ pub(super) async fn execute(
             context.set_extra(Some(json!({"task": {"created_at": created.at}})));
             (created.root, 0, created.events_after)
         }
-        (None, _) => {
+        (None, Some(_)) => {
             let id = read_task_id(&input, "task_id")?;
             let command = Execute {
                 id,
@@ -68,9 +69,12 @@ pub(super) async fn execute(
     }))
 }
 
-fn both_given() -> PlanError {
-    let violation = Violation::value("/tasks", "tasks and task_id exclude each other")
-        .expected("new tasks in `tasks`, or the id of an existing one in `task_id`");
+fn both_given() -> Violation {
+    Violation::value("/tasks", "tasks and task_id exclude each other")
+}
+
+fn misused(violation: Violation) -> PlanError {
+    let violation = violation.expected("new tasks, unless `task_id` names an existing one");
     PlanError::one(PlanProblem::new(ProblemKind::Malformed, None, violation))
 }
 
