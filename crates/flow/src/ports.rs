@@ -34,7 +34,7 @@ pub trait Tasks: Send + Sync + fmt::Debug {
     /// Runs work that only reads, on one consistent state.
     fn read(&self, work: Box<dyn Work>) -> BoxFuture<'_, Result<(), StoreError>>;
 
-    /// Runs short work as `write` does, without waiting behind other work. Other processes are not told of its changes.
+    /// Runs short work as `write` does, without waiting behind other work. Other processes are not notified of its changes.
     fn write_at_once(&self, work: Box<dyn Work>) -> BoxFuture<'_, Result<(), StoreError>> {
         self.write(work)
     }

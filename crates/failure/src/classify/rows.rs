@@ -1,4 +1,4 @@
-//! Enums whose values stand for rows of the catalogue.
+//! Enums whose values correspond to rows of the catalogue.
 
 /// Declares such an enum, and optionally the constructor of its failures.
 macro_rules! rows {

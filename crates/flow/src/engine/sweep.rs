@@ -6,7 +6,7 @@ use panpan_runtime::ports::StoreError;
 use super::view::whole_flow;
 use crate::ports::{Key, Rows};
 
-/// How long a flow is kept after its last change, unless told otherwise: 7 days.
+/// How long a flow is kept after its last change, unless a setting says otherwise: 7 days.
 pub const FLOWS_KEPT_MS: u64 = 7 * 24 * 60 * 60 * 1000;
 
 /// The most flows that one transaction deletes.

@@ -22,7 +22,7 @@ const LOOK_MS: u64 = 1000;
 /// Leases are extended when this share of them has passed.
 const HEARTBEATS_PER_LEASE: u64 = 3;
 
-/// How often the store is told that this process still offers what others have set aside.
+/// How often the store learns that this process still offers what others have set aside.
 const KEEP_OFFERED_MS: u64 = 60_000;
 
 /// The tasks that a worker holds.

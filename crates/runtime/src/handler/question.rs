@@ -151,7 +151,7 @@ pub trait AskClient: Send + Sync + fmt::Debug {
 }
 
 impl Question {
-    /// Whether it is no larger than [`QUESTION_BYTES_LIMIT`] or [`PROMPT_BYTES_LIMIT`].
+    /// Whether it is not larger than [`QUESTION_BYTES_LIMIT`] or [`PROMPT_BYTES_LIMIT`].
     pub fn fits(&self) -> bool {
         let named = self.message.len() + self.name.as_ref().map_or(0, String::len);
         let Some(left) = QUESTION_BYTES_LIMIT.checked_sub(named) else {

@@ -128,7 +128,7 @@ impl Rows for PostgresRows<'_> {
         Box::pin(change::redefine(self.changing(), key, redefined))
     }
 
-    // What the tasks of a flow may call is no news: they are released afterwards.
+    // No signal: the tasks of the flow are released afterwards, which is one.
     fn authorize(
         &mut self,
         flow: Key,

@@ -32,8 +32,8 @@ pub(super) struct Signals {
     changed: watch::Sender<u64>,
     /// Names this store in notifications, so that it does not wake up by its own.
     name: String,
-    /// Whether other processes have not been told of the last change yet.
-    is_untold: AtomicBool,
+    /// Whether other processes still have to be notified of the last change.
+    must_notify: AtomicBool,
     /// Whether a worker or a stream waits for changes.
     is_watched: AtomicBool,
     is_closed: AtomicBool,
@@ -46,7 +46,7 @@ impl Signals {
         Self {
             changed: watch::Sender::new(0),
             name: Uuid::new_v4().to_string(),
-            is_untold: AtomicBool::new(false),
+            must_notify: AtomicBool::new(false),
             is_watched: AtomicBool::new(false),
             is_closed: AtomicBool::new(false),
             work: Notify::new(),
@@ -60,15 +60,15 @@ impl Signals {
     }
 
     /// This process has written tasks. A worker expects one change for each of its transactions, even if there was
-    /// nothing to write; other processes are told only of what they can find.
+    /// nothing to write; other processes are notified only of what they can find.
     pub(super) fn written(&self, has_changed: bool) {
         self.bump();
         if has_changed {
-            self.set(&self.is_untold);
+            self.set(&self.must_notify);
         }
     }
 
-    /// The exchange ends, after it has told other processes of the last change.
+    /// The exchange ends, after it has notified other processes of the last change.
     pub(super) fn close(&self) {
         self.set(&self.is_closed);
     }
@@ -82,8 +82,8 @@ impl Signals {
         self.changed.send_modify(|it| *it = it.wrapping_add(1));
     }
 
-    fn is_untold(&self) -> bool {
-        self.is_untold.load(Ordering::SeqCst)
+    fn must_notify(&self) -> bool {
+        self.must_notify.load(Ordering::SeqCst)
     }
 
     fn is_closed(&self) -> bool {
@@ -91,13 +91,13 @@ impl Signals {
     }
 
     fn is_needed(&self) -> bool {
-        self.is_untold() || self.is_watched.load(Ordering::SeqCst)
+        self.must_notify() || self.is_watched.load(Ordering::SeqCst)
     }
 
     fn hear(&self, message: &AsyncMessage) {
-        if let AsyncMessage::Notification(told) = message
-            && told.channel() == CHANNEL
-            && told.payload() != self.name
+        if let AsyncMessage::Notification(received) = message
+            && received.channel() == CHANNEL
+            && received.payload() != self.name
         {
             self.bump();
         }
@@ -114,7 +114,7 @@ pub(super) async fn exchange(connector: Connector, signals: Arc<Signals>) {
             }
             signals.work.notified().await;
         }
-        if signals.is_closed() && !signals.is_untold() {
+        if signals.is_closed() && !signals.must_notify() {
             return;
         }
         let ended = Arc::new(Notify::new());
@@ -145,9 +145,9 @@ async fn converse(
     signals.bump();
     let notify = format!("NOTIFY {CHANNEL}, '{}'", signals.name);
     loop {
-        if signals.is_untold.swap(false, Ordering::SeqCst) {
+        if signals.must_notify.swap(false, Ordering::SeqCst) {
             if let Err(error) = run(session, &notify).await {
-                signals.is_untold.store(true, Ordering::SeqCst);
+                signals.must_notify.store(true, Ordering::SeqCst);
                 return Err(error);
             }
             if !signals.is_closed() {

@@ -31,7 +31,7 @@ const LANES: usize = 4;
 /// How long a transaction may take. One adds up to 200,000 tasks.
 const TRANSACTION_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// How long closing may wait until other processes have been told of the last change.
+/// How long closing may wait until other processes have been notified of the last change.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The threads. Dropping them ends the transactions that wait, and waits for that.
@@ -142,7 +142,7 @@ async fn serve(shared: &Arc<Shared>, signals: Arc<Signals>) {
 struct TaskJob {
     work: Box<dyn Work>,
     access: Access,
-    /// What is told of changes; nothing for short work.
+    /// What is notified of changes; nothing for short work.
     signals: Option<Arc<Signals>>,
     done: Option<Result<(), StoreError>>,
     sender: oneshot::Sender<Result<(), StoreError>>,
