@@ -149,6 +149,8 @@ pub struct Unsatisfied {
     pub state: State,
     /// Whether that task has to succeed.
     pub required: bool,
+    /// Whether that task runs, or will run without another command.
+    pub runs: bool,
 }
 
 impl From<TaskError> for Failure {
@@ -159,13 +161,7 @@ impl From<TaskError> for Failure {
                 about(Failure::new(codes::TASK_NOT_FOUND), task).with_message(message)
             }
             TaskError::NotOwned { task, is_anonymous } => {
-                about(Failure::new(codes::UNAUTHORIZED), task)
-                    .with_message(message)
-                    .with_detail("reason", "the task belongs to another caller")
-                    .with_actions([match is_anonymous {
-                        true => "Send the bearer token of the caller who created the task",
-                        false => "Use a task of your own: tasks/list returns them",
-                    }])
+                not_owned(task, is_anonymous).with_message(message)
             }
             TaskError::NotCallable { task, operation } => {
                 not_callable(task, &operation).with_message(message)
@@ -207,6 +203,16 @@ fn about(failure: Failure, task: TaskId) -> Failure {
 
 const CANCEL_AND_EXECUTE: &str = "Cancel it with tasks/cancel, then execute it again";
 const CANCEL_AND_UPDATE: &str = "Cancel it with tasks/cancel, then update it";
+
+/// Another token helps only a caller that has sent none.
+fn not_owned(task: TaskId, is_anonymous: bool) -> Failure {
+    let failure = match is_anonymous {
+        true => Failure::new(codes::UNAUTHORIZED)
+            .with_actions(["Send the bearer token of the caller who created the task"]),
+        false => Failure::new(codes::TASK_NOT_OWNED),
+    };
+    about(failure, task).with_detail("reason", "the task belongs to another caller")
+}
 
 fn not_callable(task: TaskId, operation: &str) -> Failure {
     let alternative = "Cancel the task with tasks/cancel, then execute another one";
@@ -278,6 +284,7 @@ fn unsatisfied_failure(task: TaskId, unsatisfied: &[Unsatisfied]) -> Failure {
     let entry = |it: &Unsatisfied| json!({"task_id": it.id.to_string(), "status": it.state.word(), "required": it.required});
     let count = unsatisfied.len();
     let first = unsatisfied.first();
+    let runs_meanwhile = unsatisfied.iter().all(|it| it.runs);
     let example = first.map(|it| format!(", such as {} ({})", it.id, it.state));
     let message = format!(
         "task {task} cannot run yet: {count} of its dependencies are not satisfied{}",
@@ -287,7 +294,10 @@ fn unsatisfied_failure(task: TaskId, unsatisfied: &[Unsatisfied]) -> Failure {
         .with_message(message)
         .with_detail("unsatisfied", listed(unsatisfied.iter().map(entry)))
         .with_detail("unsatisfied_count", count)
-        .with_actions(["Execute the tasks in unsatisfied with tasks/execute first"])
+        .with_actions([match runs_meanwhile {
+            true => "Wait until the tasks in unsatisfied have ended: tasks/get shows their status",
+            false => "Execute the tasks in unsatisfied with tasks/execute first",
+        }])
         .with_alternatives([Alternative::from(
             "Execute the root with tasks/execute, which runs the whole tree in order",
         )])

@@ -83,7 +83,11 @@ fn minus_32004_is_returned_for_the_task_of_another_caller() {
     }
     let path = format!("/tasks/{}/events", callers.root);
     let events = http::request(&flow.server.address, "GET", &path, bob, "");
-    assert!(events.text().contains("UNAUTHORIZED"), "{}", events.text());
+    assert!(
+        events.text().contains("TASK_NOT_OWNED"),
+        "{}",
+        events.text()
+    );
     let streamed = json!({"task_id": callers.root, "use_streaming": true});
     let streamed = flow.rpc_with(bob, "tasks.execute", streamed);
     assert_eq!(streamed["error"]["code"], -32004);

@@ -22,8 +22,14 @@ struct Flow {
 
 impl Flow {
     fn start() -> Self {
+        Self::configured("")
+    }
+
+    /// A server with these settings.
+    fn configured(settings: &str) -> Self {
         let folder = Folder::new();
-        let server = Server::start(&folder, &["--store", "memory:"]);
+        let config = folder.file("panpan.toml", settings);
+        let server = Server::start(&folder, &["--store", "memory:", "--config", &config]);
         Self {
             server,
             _folder: folder,

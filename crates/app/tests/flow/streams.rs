@@ -116,3 +116,19 @@ fn a_repeated_execution_is_streamed_without_the_earlier_ones() {
         last = events.last().unwrap().0.unwrap();
     }
 }
+
+/// A refusal would make the client execute its tasks again.
+#[test]
+fn an_execution_without_room_for_a_stream_is_answered_without_one() {
+    let flow = Flow::configured("[limits]\nstreams = 0\n");
+    let id = new_id();
+    let params = json!({"tasks": [task(&id, "demo/echo", json!({}))], "use_streaming": true});
+    let body = json!({"jsonrpc": "2.0", "id": 7, "method": "tasks.execute", "params": params});
+    let response = flow.post("/tasks", &body.to_string());
+    assert_eq!(response.status, 200);
+    assert_eq!(response.json()["result"]["root_task_id"], id.as_str());
+    flow.wait_for(&id, "completed");
+    let path = format!("/tasks/{id}/events");
+    let events = http::request(&flow.server.address, "GET", &path, "", "");
+    assert_eq!(events.status, 503, "{}", events.text());
+}

@@ -146,7 +146,7 @@ fn tasks_of_another_caller_are_refused() {
     let token = place.folder.token("ann");
     let token = place.folder.file("token", token);
     let (code, _) = place.refused(&["get", &id(1), "--token-file", &token]);
-    assert_eq!(code, "UNAUTHORIZED");
+    assert_eq!(code, "TASK_NOT_OWNED");
     let list = place.json(&["list", "--json", "--token-file", &token]);
     assert_eq!(list["total"], 0);
 }

@@ -35,6 +35,13 @@ rows! {
         .flat(FlatCategory::Permission)
         .remedies(&[Remedy::Reauthenticate])
         .actions(&["Send a valid bearer token"]);
+    TASK_NOT_OWNED: 308, "Task of another caller", AuthFail =>
+        .jsonrpc(-32004)
+        .http(403)
+        .grpc(Grpc::PermissionDenied)
+        .flat(FlatCategory::Permission)
+        .remedies(&[Remedy::ChangeInput])
+        .actions(&["Use a task of your own: tasks/list returns them"]);
     INVALID_TASK_SCHEMA: 804, "Invalid task schema", Validation =>
         .jsonrpc(-32005)
         .http(422)

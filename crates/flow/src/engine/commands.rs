@@ -9,7 +9,7 @@ use super::caller::{CallableMethods, Caller};
 use super::changes::Changes;
 use super::notice::NOTIFY;
 use super::view::{Visible, find_visible, root_of, whole_flow};
-use super::work::rest;
+use super::work::{announce_rest, rest};
 use crate::error::{Blockers, Obstacle, TaskError, Unsatisfied};
 use crate::ports::{Ending, Filter, Key, Page, Row, Rows, StoredOutcome};
 use crate::state::{State, Transition};
@@ -226,6 +226,7 @@ async fn unsatisfied(rows: &mut dyn Rows, task: Key) -> Result<Vec<Unsatisfied>,
             id: row.id,
             state,
             required: edge.required,
+            runs: row.run.queued != Queued::No,
         })
     });
     Ok(unsatisfied.collect())
@@ -259,6 +260,7 @@ pub(super) async fn cancel_found(
     row: Row,
     message: &str,
 ) -> Result<(Row, Vec<TaskId>), TaskError> {
+    let was_released = row.run.is_released;
     let mut changes = Changes::new(rows);
     let row = match changes.apply(row.clone(), &TaskEvent::Cancelled) {
         Ok(row) => row,
@@ -275,7 +277,11 @@ pub(super) async fn cancel_found(
     };
     rows.keep(&[outcome]).await?;
     rows.set_histories(&[(row.key, None)]).await?;
-    rest(rows, &[row.flow]).await?;
+    // A webhook hears of flows that were executed, and not of each task that is cancelled before.
+    match was_released {
+        true => drop(rest(rows, &[row.flow]).await?),
+        false => drop(announce_rest(rows, &[row.flow]).await?),
+    }
     Ok((row, stopped))
 }
 
@@ -304,7 +310,9 @@ pub(crate) async fn delete(
     if row.run.state != State::Pending {
         return refuse(Obstacle::State(row.run.state));
     }
+    // Messages to a webhook are flows of their own.
     let children = Filter {
+        flow: Some(row.flow),
         parent: Some(row.key),
         ..Filter::default()
     };

@@ -9,6 +9,7 @@ use super::caller::{Caller, FlowAuthority};
 use super::changes::announced;
 use super::check::{Checked, check};
 use super::turns::give_turns;
+use super::work::rest;
 use crate::error::TaskError;
 use crate::plan::Problems;
 use crate::ports::{Edge, Key, NewRow, Row, Rows};
@@ -78,7 +79,7 @@ pub(crate) async fn create(
     rows.mark_referenced(&originals).await?;
     let events_after = match plan.is_new_flow() {
         true => 0,
-        false => announce_ready(rows, flow, &new_rows).await?,
+        false => announce_joined(rows, flow, release, &new_rows).await?,
     };
     Ok(Created {
         root: plan.root(),
@@ -88,13 +89,26 @@ pub(crate) async fn create(
     })
 }
 
-/// If one of the tasks that joined a flow is ready, the journal says so: the flow does not rest any more. Returns the
-/// number of the last entry before.
-async fn announce_ready(rows: &mut dyn Rows, flow: Key, new: &[NewRow]) -> Result<u64, StoreError> {
-    let ready = new.iter().find(|it| it.row.run.queued == Queued::Ready);
-    let entry: Vec<_> = ready.map(|it| announced(&it.row)).into_iter().collect();
+/// If tasks that join a flow are released, the journal says so, and also if the flow rests all the same because they are
+/// blocked: a reader that waits for them learns how the flow rests. Returns the number of the last entry before. The last
+/// step of a transaction.
+async fn announce_joined(
+    rows: &mut dyn Rows,
+    flow: Key,
+    release: Release,
+    new: &[NewRow],
+) -> Result<u64, StoreError> {
+    let is_ready = |it: &&NewRow| it.row.run.queued == Queued::Ready;
+    let ready = new.iter().find(is_ready).or(new.first());
+    let entry: Vec<_> = match release {
+        Release::Now => ready.map(|it| announced(&it.row)).into_iter().collect(),
+        Release::Later => Vec::new(),
+    };
     rows.announce(&entry).await?;
     let last = rows.last_announced(flow).await?;
+    if release == Release::Now {
+        rest(rows, &[flow]).await?;
+    }
     Ok(last.saturating_sub(entry.len() as u64))
 }
 

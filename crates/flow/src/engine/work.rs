@@ -159,9 +159,18 @@ pub(crate) async fn finish(
     Ok(written.may_rest)
 }
 
-/// Appends an entry to the journals of flows that rest, and tells their webhooks: no task of theirs can run without
-/// another command. Returns whether it added tasks that send messages. The last step of a transaction.
+/// Appends an entry to the journals of flows that rest, and adds messages to their webhooks: no task of theirs can run
+/// without another command. Returns whether it added messages. The last step of a transaction.
 pub(crate) async fn rest(rows: &mut dyn Rows, flows: &[Key]) -> Result<bool, StoreError> {
+    let roots = announce_rest(rows, flows).await?;
+    notify(rows, &roots).await
+}
+
+/// Appends an entry to the journals of flows that rest, and returns their roots.
+pub(super) async fn announce_rest(
+    rows: &mut dyn Rows,
+    flows: &[Key],
+) -> Result<Vec<Row>, StoreError> {
     let roots = rows.at_rest(flows).await?;
     let now = rows.now();
     let announced = |row: &Row| Announced {
@@ -177,7 +186,7 @@ pub(crate) async fn rest(rows: &mut dyn Rows, flows: &[Key]) -> Result<bool, Sto
     for root in &roots {
         rows.trim_journal(root.key, JOURNAL_EVENTS_LIMIT).await?;
     }
-    notify(rows, &roots).await
+    Ok(roots)
 }
 
 fn event_of(ending: &Ending) -> TaskEvent {

@@ -32,11 +32,15 @@ fn refusals() -> Vec<(TaskError, &'static str, &'static [&'static str])> {
     let violation = Violation::value("/name", "empty").expected("a name");
     let plan = PlanError::one(PlanProblem::new(ProblemKind::Schema, task, violation));
     let not_pending = |state| delete(Obstacle::State(state));
-    let unsatisfied = vec![Unsatisfied {
-        id: id(2),
-        state: State::Pending,
-        required: true,
-    }];
+    let unsatisfied = |runs| TaskError::Unsatisfied {
+        task,
+        unsatisfied: vec![Unsatisfied {
+            id: id(2),
+            state: State::Pending,
+            required: true,
+            runs,
+        }],
+    };
     vec![
         (TaskError::NotFound(task), "List the tasks", &[]),
         (not_owned(false), "tasks/list", &["token"]),
@@ -78,9 +82,14 @@ fn refusals() -> Vec<(TaskError, &'static str, &'static [&'static str])> {
         (cancel(State::Failed), "Leave the task", &["tasks/"]),
         (cancel(State::Cancelled), "Leave the task", &["tasks/"]),
         (
-            TaskError::Unsatisfied { task, unsatisfied },
+            unsatisfied(false),
             "tasks in unsatisfied with tasks/execute",
-            &[],
+            &["Wait"],
+        ),
+        (
+            unsatisfied(true),
+            "Wait until the tasks in unsatisfied",
+            &["tasks/execute first"],
         ),
         (executing(State::InProgress), "tasks/events", &[]),
         (executing(State::Pending), "tasks/events", &[]),

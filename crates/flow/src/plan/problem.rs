@@ -253,7 +253,7 @@ fn with_about(failure: Failure, about: &About) -> Failure {
     match about {
         About::Value => failure,
         About::Cycle(cycle) => failure
-            .with_detail("cycle", listed(cycle))
+            .with_detail("cycle", listed_cycle(cycle))
             // The first task is in the list twice.
             .with_detail("cycle_length", cycle.len().saturating_sub(1)),
         About::Roots(roots) => failure.with_detail("roots", listed(roots)),
@@ -271,6 +271,16 @@ fn with_about(failure: Failure, about: &About) -> Failure {
                 .with_actions(actions)
         }
     }
+}
+
+/// A long cycle is cut before its end, which is its beginning again.
+fn listed_cycle(cycle: &[TaskId]) -> Vec<String> {
+    let mut ids = listed(cycle);
+    if let (true, Some(last)) = (ids.len() < cycle.len(), cycle.last()) {
+        ids.truncate(LISTED_IDS_LIMIT - 1);
+        ids.push(last.to_string());
+    }
+    ids
 }
 
 fn listed(ids: &[TaskId]) -> Vec<String> {

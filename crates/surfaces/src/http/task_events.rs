@@ -9,10 +9,9 @@ use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use http::{HeaderMap, HeaderName};
 use panpan_failure::dialect::{Dialect, Envelope};
-use panpan_failure::{Failure, Violation, codes};
+use panpan_failure::{Failure, Redacted, Violation, codes};
 use panpan_runtime::CallRequest;
 use serde::Deserialize;
-use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::call::unreadable_path;
@@ -21,6 +20,7 @@ use super::subscribe::{Format, event_stream};
 use super::{HttpState, response};
 use crate::caller::Caller;
 use crate::gateway::Surface;
+use crate::items::Items;
 use crate::jsonrpc::{self, Params};
 
 /// The operation that both subscribe to.
@@ -48,8 +48,18 @@ pub(super) async fn follow(
         }
     };
     match last_event_id(request.headers()) {
-        Ok(after) => subscribed(state, &caller, &task, after, None),
+        Ok(after) => followed(state, &caller, json!({"task_id": task, "after": after})),
         Err(failure) => response::refused(&state, Dialect::Call, EVENTS, failure),
+    }
+}
+
+fn followed(state: HttpState, caller: &Caller, input: Value) -> Response {
+    match subscribe(&state, caller, input) {
+        Ok(items) => event_stream(state, items, Dialect::Call, Format::WHOLE, None),
+        Err(failure) => {
+            let status = response::status(&failure);
+            response::of_failure(&failure, status, Dialect::Call, Envelope::default())
+        }
     }
 }
 
@@ -82,49 +92,41 @@ pub(super) fn is_requested(request: &jsonrpc::Request<'_>) -> bool {
     in_params || metadata.is_some_and(|it| is_set(it.get("stream")))
 }
 
-/// The response to such a request: the JSON-RPC response as the first event, then the events of the flow. A failure
-/// is an ordinary response.
+/// The response to such a request: the JSON-RPC response as the first event, then the events of the flow.
+///
+/// A failure is an ordinary response. So is the response if no stream can be opened: the tasks run, and a refusal would
+/// make the client execute them again.
 pub(super) fn after_execute(
     state: &HttpState,
     identified: &Identified,
     bytes: Vec<u8>,
 ) -> Response {
+    let streamed = identified.as_ref().ok().and_then(|caller| {
+        let (input, first) = (events_of(&bytes)?, serde_json::from_slice(&bytes).ok()?);
+        let items = subscribe(state, caller, input).ok()?;
+        Some(event_stream(
+            state.clone(),
+            items,
+            Dialect::Call,
+            Format::WHOLE,
+            Some(first),
+        ))
+    });
+    streamed.unwrap_or_else(|| response::json_bytes(bytes))
+}
+
+/// The input of `tasks/events` for an execution. What happened in earlier ones is not streamed again.
+fn events_of(executed: &[u8]) -> Option<Value> {
     #[derive(Deserialize)]
     struct Executed {
         result: Option<Value>,
     }
-    let executed = serde_json::from_slice::<Executed>(&bytes).ok();
-    let result = executed.and_then(|it| it.result);
-    let root = result.as_ref().and_then(|it| it["root_task_id"].as_str());
-    // What happened in earlier executions is not streamed again.
-    let after = result.as_ref().and_then(|it| it["events_after"].as_u64());
-    let first = serde_json::from_slice::<&RawValue>(&bytes).ok();
-    match (identified, root, first) {
-        (Ok(caller), Some(root), Some(first)) => subscribed(
-            state.clone(),
-            caller,
-            root,
-            after.unwrap_or_default(),
-            Some(first),
-        ),
-        _ => response::json_bytes(bytes),
-    }
+    let result = serde_json::from_slice::<Executed>(executed).ok()?.result?;
+    let after = result["events_after"].as_u64().unwrap_or_default();
+    Some(json!({"task_id": result["root_task_id"].as_str()?, "after": after}))
 }
 
-fn subscribed(
-    state: HttpState,
-    caller: &Caller,
-    task: &str,
-    after: u64,
-    first: Option<&RawValue>,
-) -> Response {
-    let input = json!({"task_id": task, "after": after});
+fn subscribe(state: &HttpState, caller: &Caller, input: Value) -> Result<Items, Redacted> {
     let request = CallRequest::from_wire(EVENTS, input);
-    match state.0.gateway.subscribe(Surface::Http, caller, request) {
-        Ok(items) => event_stream(state, items, Dialect::Call, Format::WHOLE, first),
-        Err(failure) => {
-            let status = response::status(&failure);
-            response::of_failure(&failure, status, Dialect::Call, Envelope::default())
-        }
-    }
+    state.0.gateway.subscribe(Surface::Http, caller, request)
 }

@@ -288,7 +288,7 @@ pub(crate) async fn a_caller_sees_only_its_own_tasks(fixture: Fixture) {
             .await;
         assert_eq!(
             bob.unwrap_err().code().as_str(),
-            "UNAUTHORIZED",
+            "TASK_NOT_OWNED",
             "{operation}"
         );
     }

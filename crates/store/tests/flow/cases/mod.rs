@@ -90,6 +90,8 @@ macro_rules! all {
                 a_flow_rests_when_its_last_ready_task_is_deleted,
                 a_flow_rests_when_its_last_ready_task_has_to_wait,
                 a_flow_rests_when_a_dependency_is_pending_again,
+                tasks_that_were_never_executed_send_no_message,
+                messages_do_not_keep_a_task_from_being_deleted,
                 only_the_engine_makes_messages,
                 a_malformed_webhook_is_described,
             ]
@@ -139,6 +141,7 @@ macro_rules! all {
                 an_execution_is_followed_to_its_own_end,
                 a_reader_who_knows_the_last_event_is_not_kept_waiting,
                 the_events_of_a_deleted_flow_end,
+                blocked_tasks_that_join_a_flow_at_rest_end_its_stream,
             ]
         }
     };

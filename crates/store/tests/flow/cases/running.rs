@@ -311,3 +311,16 @@ pub(crate) async fn the_events_of_a_deleted_flow_end(fixture: Fixture) {
     assert_eq!(failure.code().as_str(), "TASK_NOT_FOUND");
     assert!(events.next().await.is_none());
 }
+
+pub(crate) async fn blocked_tasks_that_join_a_flow_at_rest_end_its_stream(fixture: Fixture) {
+    let _worker = fixture.worker();
+    let tasks = json!({"tasks": [calling(1, "root", "test/refuse")]});
+    fixture.ok("tasks/execute", tasks).await;
+    fixture.wait_for(&id(1), "failed").await;
+    let tasks = json!({"tasks": [below(task(2, "blocked"), &[(1, true)])]});
+    let executed = fixture.ok("tasks/execute", tasks).await;
+    let after = executed["events_after"].as_u64().unwrap();
+    let events = fixture.events(&id(1), after).await;
+    let last = events.last().map(|it| it["data"]["final"] == true);
+    assert_eq!(last, Some(true), "{events:#?}");
+}

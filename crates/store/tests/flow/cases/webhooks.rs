@@ -199,6 +199,26 @@ pub(crate) async fn a_flow_rests_when_a_dependency_is_pending_again(fixture: Fix
     assert!(is_message(&fixture, third, "tasks/update", change).await);
 }
 
+pub(crate) async fn tasks_that_were_never_executed_send_no_message(fixture: Fixture) {
+    let tasks = json!([task(1, "root"), below(task(2, "pay"), &[])]);
+    let input = json!({"tasks": tasks, "webhook_config": {"url": URL}});
+    fixture.ok("tasks/create", input).await;
+    fixture.ok("tasks/cancel", json!({"task_id": id(2)})).await;
+    assert!(delivery(&fixture).await.is_null());
+}
+
+pub(crate) async fn messages_do_not_keep_a_task_from_being_deleted(fixture: Fixture) {
+    let _worker = fixture.worker();
+    execute(&fixture, json!([calling(1, "root", "test/refuse")])).await;
+    fixture.wait_for_requests(1).await;
+    let update = json!({"task_id": id(1), "updates": {"status": "pending"}});
+    fixture.ok("tasks/update", update).await;
+    let sent = delivery(&fixture).await["id"].as_str().unwrap().to_owned();
+    fixture.wait_for(&sent, "completed").await;
+    fixture.ok("tasks/delete", json!({"task_id": id(1)})).await;
+    fixture.task(&sent).await;
+}
+
 pub(crate) async fn only_the_engine_makes_messages(fixture: Fixture) {
     let forged = calling(1, "forged", "tasks/notify");
     assert_eq!(
@@ -225,10 +245,10 @@ pub(crate) async fn only_the_engine_makes_messages(fixture: Fixture) {
     let read = fixture
         .call_as(other.clone(), "tasks/get", json!({"task_id": sent}))
         .await;
-    assert_eq!(read.unwrap_err().code().as_str(), "UNAUTHORIZED");
+    assert_eq!(read.unwrap_err().code().as_str(), "TASK_NOT_OWNED");
     let taken = json!({"task_id": id(1), "webhook_config": {"url": "https://bob.example"}});
     let taken = fixture.call_as(other, "tasks/execute", taken).await;
-    assert_eq!(taken.unwrap_err().code().as_str(), "UNAUTHORIZED");
+    assert_eq!(taken.unwrap_err().code().as_str(), "TASK_NOT_OWNED");
     // A copy of the root has no webhook.
     let copy = fixture.ok("tasks/copy", json!({"task_id": id(1)})).await;
     let copy = fixture.task(copy["copied_task_id"].as_str().unwrap()).await;

@@ -105,6 +105,7 @@ pub(super) fn are_offered(gateway: &Gateway) -> bool {
 fn task_error(id: &str, failure: &Redacted) -> ErrorData {
     let absent = [
         codes::TASK_NOT_FOUND,
+        codes::TASK_NOT_OWNED,
         codes::UNAUTHORIZED,
         codes::INVALID_INPUT,
     ];

@@ -206,8 +206,8 @@ impl Server {
         let caller = self.caller(context);
         let mut task = self.stored_task(caller, id).await?;
         while task.phase() == TaskPhase::Working {
-            let rested = self.until_rested(caller, id);
-            self.asking_until(rested, task.id(), &context.peer).await?;
+            let event = self.until_event(caller, id);
+            self.asking_until(event, task.id(), &context.peer).await?;
             task = self.stored_task(caller, id).await?;
             if task.phase() == TaskPhase::Working {
                 // A flow can rest although one of its tasks has not run.
@@ -217,13 +217,16 @@ impl Server {
         Ok(task)
     }
 
-    /// Waits until the flow of a task rests.
-    async fn until_rested(&self, caller: &Caller, id: &str) -> Result<(), ErrorData> {
+    /// Waits until the journal of a flow says that a task has ended, or that the flow rests.
+    async fn until_event(&self, caller: &Caller, id: &str) -> Result<(), ErrorData> {
         let events = CallRequest::from_wire(EVENTS, json!({"task_id": id}));
         let events = self.gateway().subscribe(Surface::Mcp, caller, events);
         let mut events = events.map_err(|failure| error_response(&failure))?;
         while let Some(event) = events.next().await {
-            event.map_err(|failure| error_response(&failure))?;
+            let event = event.map_err(|failure| error_response(&failure))?;
+            if ends(&event, id) {
+                break;
+            }
         }
         Ok(())
     }
@@ -307,6 +310,13 @@ fn stopping() -> Failure {
 fn task_id(params: &Value) -> Result<&str, ErrorData> {
     let missing = || rpc_error::invalid_params("the id of a task is missing: taskId");
     params["taskId"].as_str().ok_or_else(missing)
+}
+
+/// Whether an event says that a task has ended.
+fn ends(event: &Value, id: &str) -> bool {
+    let data = &event["data"];
+    let has_ended = ["completed", "failed", "cancelled"].map(|it| data["status"] == it);
+    data["task_id"] == id && has_ended.contains(&true)
 }
 
 /// Whether a caller can be told apart from all others, so that a list has only its own tasks.
