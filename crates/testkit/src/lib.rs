@@ -8,11 +8,11 @@ mod dispatcher;
 mod documented;
 mod folder;
 pub mod http;
+mod in_process;
 #[cfg(unix)]
 mod postgres;
 mod process;
 mod scripted;
-mod served;
 mod socket;
 
 use std::time::Duration;
@@ -20,11 +20,11 @@ use std::time::Duration;
 pub use dispatcher::{TestDispatcher, dispatcher};
 pub use documented::{Answered, Documented};
 pub use folder::Folder;
+pub use in_process::{InProcessServer, ServeSettings};
 #[cfg(unix)]
 pub use postgres::PostgresServer;
 pub use process::{Server, panpan, program, run, signal, stderr, stdout, until};
 pub use scripted::{Then, http_response, refusing_url, serve, server, server_in_thread, service};
-pub use served::{ServeSettings, Served};
 pub use socket::Socket;
 
 /// How long a test waits before it fails.

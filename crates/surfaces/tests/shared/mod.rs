@@ -12,7 +12,7 @@ use panpan_runtime::system::SystemClock;
 use panpan_runtime::{Dispatcher, Ports};
 use panpan_store::MemoryStore;
 use panpan_surfaces::identity::NewToken;
-use panpan_testkit::{Answered, Documented, Served, Socket};
+use panpan_testkit::{Answered, Documented, InProcessServer, Socket};
 use tokio::net::TcpStream;
 
 pub(crate) use operations::Probe;
@@ -21,15 +21,15 @@ pub(crate) use panpan_testkit::{ServeSettings as Settings, TIMEOUT};
 
 /// A running server.
 pub(crate) struct Server {
-    pub(crate) served: Served,
+    pub(crate) served: InProcessServer,
     pub(crate) probe: Probe,
     documented: Documented,
 }
 
 impl Deref for Server {
-    type Target = Served;
+    type Target = InProcessServer;
 
-    fn deref(&self) -> &Served {
+    fn deref(&self) -> &InProcessServer {
         &self.served
     }
 }
@@ -44,7 +44,7 @@ impl Server {
         let probe = Probe::default();
         let registry = operations::registry(&probe);
         let dispatcher = Dispatcher::new(registry, Ports::system(store.clone()));
-        let served = Served::start(dispatcher, store, settings).await;
+        let served = InProcessServer::start(dispatcher, store, settings).await;
         Self {
             documented: documented(&served).await,
             served,
@@ -117,7 +117,7 @@ impl Server {
 }
 
 /// The OpenAPI document for a caller that may call everything.
-async fn documented(served: &Served) -> Documented {
+async fn documented(served: &InProcessServer) -> Documented {
     let resources = [("file".to_owned(), ["read".to_owned()].into())];
     let new = NewToken {
         principal: "documents-reader".to_owned(),

@@ -107,11 +107,11 @@ pub(super) fn recovery_object(recovery: &Value, text: Option<&str>) -> Option<Fa
 /// A document with a message and with members of our own vocabulary for retryability, delay or
 /// effect. A single-word message is also the code.
 pub(super) fn own_vocabulary(document: &Value, has_delay: bool) -> Option<Failure> {
-    let lifted = ErrorBody::of_json(document);
-    let is_known = has_delay || lifted.retryable.is_some() || lifted.effect.is_some();
-    let message = lifted.message.filter(|_| is_known)?;
-    let may_pass = lifted.retryable.unwrap_or(has_delay);
-    let failure = lifted.codes.first().and_then(|word| {
+    let body = ErrorBody::of_json(document);
+    let is_known = has_delay || body.retryable.is_some() || body.effect.is_some();
+    let message = body.message.filter(|_| is_known)?;
+    let may_pass = body.retryable.unwrap_or(has_delay);
+    let failure = body.codes.first().and_then(|word| {
         let known = json!({"code": word, "message": bounded(&message), "retryable": may_pass});
         read_foreign(known, None)
     });
@@ -127,7 +127,7 @@ pub(super) fn own_vocabulary(document: &Value, has_delay: bool) -> Option<Failur
         Some(members) => failure.with_details(members.clone()),
         None => failure,
     };
-    Some(match lifted.effect {
+    Some(match body.effect {
         Some(effect) => failure.with_effect(effect),
         None => failure,
     })

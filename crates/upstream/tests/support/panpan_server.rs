@@ -13,7 +13,7 @@ use panpan_surfaces::http::HttpSettings;
 use panpan_surfaces::limits::Limits;
 use panpan_surfaces::mcp::{ToolForm, tool_name};
 use panpan_testkit::http::Response;
-use panpan_testkit::{ServeSettings, Served};
+use panpan_testkit::{InProcessServer, ServeSettings};
 use panpan_upstream::header::HeaderMap;
 use panpan_upstream::{Allowed, Client, ClientSettings, Service, Url};
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 const VERSION: &str = "2026-07-28";
 
 /// A running panpan and a client for it.
-pub(crate) struct PanpanServer(Served);
+pub(crate) struct PanpanServer(InProcessServer);
 
 impl PanpanServer {
     /// Serves the operations of a dispatcher.
@@ -40,7 +40,7 @@ impl PanpanServer {
             http,
             ..ServeSettings::default()
         };
-        Self(Served::start(dispatcher.clone(), store.clone(), settings).await)
+        Self(InProcessServer::start(dispatcher.clone(), store.clone(), settings).await)
     }
 
     pub(crate) fn url(&self) -> Url {

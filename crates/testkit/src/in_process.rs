@@ -17,7 +17,7 @@ use crate::http::{self, Response};
 
 /// A running panpan.
 #[derive(Debug)]
-pub struct Served {
+pub struct InProcessServer {
     /// The address it listens on.
     pub address: SocketAddr,
     /// Its gateway.
@@ -54,7 +54,7 @@ impl Default for ServeSettings {
     }
 }
 
-impl Served {
+impl InProcessServer {
     /// Serves the operations of a dispatcher, with the tokens in a store.
     pub async fn start(
         dispatcher: Dispatcher,
