@@ -120,7 +120,12 @@ fn a_repeated_execution_is_streamed_without_the_earlier_ones() {
 /// A refusal would make the client execute its tasks again.
 #[test]
 fn an_execution_without_room_for_a_stream_is_answered_without_one() {
-    let flow = Flow::configured("[limits]\nstreams = 0\n");
+    let flow = Flow::configured("[limits]\nstreams = 1\n");
+    let waiting = flow.execute(json!([task(&new_id(), "demo/wait", json!({"ms": 600_000}))]));
+    let path = format!("/tasks/{waiting}/events");
+    // The only stream, open until the end of the test.
+    let mut first = http::open(&flow.server.address, "GET", &path, "", "");
+    http::read_until(&mut first, "event: ");
     let id = new_id();
     let params = json!({"tasks": [task(&id, "demo/echo", json!({}))], "use_streaming": true});
     let body = json!({"jsonrpc": "2.0", "id": 7, "method": "tasks.execute", "params": params});
