@@ -7,7 +7,6 @@ use std::path::Path;
 use std::time::Duration;
 
 use panpan_contract::operation::OperationName;
-use panpan_failure::read::DOCUMENT_BYTES_LIMIT;
 use panpan_flow::WebhookKey;
 use panpan_store::SMALLEST_SIZE_BYTES;
 use panpan_upstream::Allowed;
@@ -23,7 +22,9 @@ pub(super) const VARIABLE_PREFIX: &str = "PANPAN_";
 
 /// The upper bound of all counts.
 const COUNT_LIMIT: u64 = 1_000_000;
-/// The upper bound of all sizes.
+/// The upper bound of a request body: enough for a flow of 200,000 tasks.
+const BODY_BYTES_LIMIT: u64 = 64 * 1024 * 1024;
+/// The upper bound of all other sizes.
 const BYTES_LIMIT: u64 = 1 << 40;
 /// The upper bound of timeouts for clients.
 const TIMEOUT_SECONDS_LIMIT: u64 = 24 * 60 * 60;
@@ -169,7 +170,7 @@ pub(super) static SETTINGS: [Setting; 43] = [
         }))
         .secret()
         .for_stdio(),
-    of("limits.body_bytes", Number(1, DOCUMENT_BYTES_LIMIT as u64, |draft, it| put(&mut draft.config.limits.body_bytes, count(it)))),
+    of("limits.body_bytes", Number(1, BODY_BYTES_LIMIT, |draft, it| put(&mut draft.config.limits.body_bytes, count(it)))),
     of("limits.batch", Number(1, COUNT_LIMIT, |draft, it| put(&mut draft.config.limits.batch, count(it)))),
     of("limits.calls_per_second", Number(1, COUNT_LIMIT, |draft, it| put(&mut draft.config.limits.calls_per_second, rate(it)))),
     of("limits.burst", Number(1, COUNT_LIMIT, |draft, it| put(&mut draft.config.limits.burst, rate(it)))),

@@ -121,7 +121,11 @@ fn a_repeated_execution_is_streamed_without_the_earlier_ones() {
 #[test]
 fn an_execution_without_room_for_a_stream_is_answered_without_one() {
     let flow = Flow::configured("[limits]\nstreams = 1\n");
-    let waiting = flow.execute(json!([task(&new_id(), "demo/wait", json!({"ms": 600_000}))]));
+    let waiting = flow.execute(json!([task(
+        &new_id(),
+        "demo/wait",
+        json!({"ms": 600_000})
+    )]));
     let path = format!("/tasks/{waiting}/events");
     // The only stream, open until the end of the test.
     let mut first = http::open(&flow.server.address, "GET", &path, "", "");

@@ -96,9 +96,7 @@ fn too_large(limit: usize) -> Failure {
     Failure::new(codes::ERR_JSON_SIZE_EXCEEDED)
         .with_message(format!("the request body exceeds {limit} bytes"))
         .with_detail("body_bytes_limit", limit)
-        .with_actions([
-            "Send a smaller request, or ask the operator to raise body_bytes in panpan.toml",
-        ])
+        .with_actions(["Send a smaller request, or ask the operator to raise limits.body_bytes"])
 }
 
 fn too_slow(limits: &Limits) -> Failure {
