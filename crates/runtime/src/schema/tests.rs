@@ -262,6 +262,24 @@ fn a_schema_with_too_many_applied_subschemas_is_refused() {
 }
 
 #[test]
+fn a_schema_whose_subschemas_all_refer_to_each_other_is_refused() {
+    let mutual = |kinds: usize| {
+        let all = |number: usize| {
+            let others = (0..kinds).filter(|other| *other != number);
+            json!({"anyOf": others.map(|other| json!({"$ref": format!("#/$defs/k{other}")})).collect::<Vec<_>>()})
+        };
+        let defs = (0..kinds).map(|number| (format!("k{number}"), all(number)));
+        let defs: serde_json::Map<_, _> = defs.collect();
+        json!({"$ref": "#/$defs/k0", "$defs": defs})
+    };
+    assert!(!Schema::compile(&mutual(6)).unwrap().accepts(&json!("x")));
+    for kinds in [8, 14, 40, 300] {
+        let refused = Schema::compile(&mutual(kinds)).unwrap_err();
+        assert!(refused.contains("one value"), "{kinds}: {refused}");
+    }
+}
+
+#[test]
 fn subtypes_that_refer_to_their_base_type_work() {
     let kind = |name: &str| {
         let own = json!({"required": [name], "properties": {"kind": {"const": name}}});
