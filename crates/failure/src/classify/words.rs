@@ -35,6 +35,7 @@ const WORDS: &[(&str, Category)] = &[
     ("ALREADY", Category::ClientError),
     ("CONFLICT", Category::ClientError),
     ("BAD_REQUEST", Category::ClientError),
+    ("BAD_USER_INPUT", Category::Validation),
     ("INVALID", Category::Validation),
     ("VALIDATION", Category::Validation),
     ("MALFORMED", Category::Validation),

@@ -63,6 +63,9 @@ type IsShape = fn(&Map<String, Value>) -> bool;
 /// ```
 pub fn disguised_failure(document: &Value) -> Option<Failure> {
     let members = document.as_object()?;
+    if let Some(errors) = error_list(members) {
+        return Dialect::Flat.read(flattened(errors)).ok()?.outcome.err();
+    }
     let shapes: [(IsShape, Dialect); 8] = [
         (|it| is_flagged(it, "success"), Dialect::Flat),
         (|it| is_flagged(it, "ok"), Dialect::Outcome),
@@ -78,8 +81,8 @@ pub fn disguised_failure(document: &Value) -> Option<Failure> {
 }
 
 /// Members that distinguish a failure from an output, in any dialect.
-const FLAGS: [&str; 7] = [
-    "success", "ok", "error", "isError", "result", "code", "status",
+const FLAGS: [&str; 8] = [
+    "success", "ok", "error", "errors", "isError", "result", "code", "status",
 ];
 
 /// Schemas that are examined for such members.
@@ -122,6 +125,44 @@ pub fn stated_problem(document: &Value) -> Option<Failure> {
     let is_success = document["status"].as_u64().is_some_and(|it| it < 400);
     let failure = (!is_success).then(|| Dialect::Problem.read(document.clone()))?;
     failure.ok()?.outcome.err()
+}
+
+/// The errors in a document that has nothing else: a GraphQL response without data, or errors with a flag that is
+/// false.
+fn error_list(members: &Map<String, Value>) -> Option<&[Value]> {
+    let errors = members.get("errors")?.as_array()?;
+    let is_error = |error: &Value| error.get("message").is_some_and(is_text);
+    if errors.is_empty() || !errors.iter().all(is_error) {
+        return None;
+    }
+    let is_flag = |name: &str| name == "success" || name == "ok";
+    let is_flagged = members
+        .iter()
+        .any(|(name, value)| is_flag(name) && *value == Value::Bool(false));
+    let fits = |(name, value): (&String, &Value)| match name.as_str() {
+        "errors" => true,
+        name if is_flag(name) => *value == Value::Bool(false),
+        name if OUTPUTS.contains(&name) => value.is_null(),
+        "extensions" => !is_flagged,
+        "messages" => is_flagged && value.as_array().is_some_and(Vec::is_empty),
+        name => is_flagged && ALLOWED.contains(&name),
+    };
+    let is_failure = is_flagged || (is_graphql(errors) && members.contains_key("data"));
+    (is_failure && members.iter().all(fits)).then_some(errors)
+}
+
+/// Whether errors have only the members that GraphQL defines.
+fn is_graphql(errors: &[Value]) -> bool {
+    let mut members = errors.iter().filter_map(Value::as_object);
+    members.all(|it| has_only(it, &["message", "locations", "path", "extensions"]))
+}
+
+/// The first error in the flat dialect.
+fn flattened(errors: &[Value]) -> Value {
+    let error = &errors[0];
+    let codes = [&error["extensions"]["code"], &error["code"]];
+    let code = codes.into_iter().find(|it| is_text(it));
+    serde_json::json!({"success": false, "error": error["message"], "code": code})
 }
 
 /// Whether the flag is false, an error explains it, and no other member is present.
@@ -296,6 +337,16 @@ mod tests {
                 "sold out",
             ),
             (
+                json!({"data": null, "errors": [{"message": "No such issue", "path": ["issue"], "extensions": {"code": "BAD_USER_INPUT"}}]}),
+                "BAD_USER_INPUT",
+                "No such issue",
+            ),
+            (
+                json!({"success": false, "errors": [{"code": 9109, "message": "No zone"}], "messages": [], "result": null}),
+                "TOOL_FAILED",
+                "No zone",
+            ),
+            (
                 json!({"ok": false, "error": "channel_not_found", "response_metadata": {}}),
                 "CHANNEL_NOT_FOUND",
                 "Channel not found",
@@ -358,6 +409,13 @@ mod tests {
             json!({"ok": false, "error": {"count": 3}}),
             json!({"ok": false, "error": ["a", "b"]}),
             json!({"success": true, "error": "a warning"}),
+            json!({"data": {"issue": null}, "errors": [{"message": "No such issue"}]}),
+            json!({"data": null, "errors": []}),
+            json!({"data": null, "errors": [{"message": "a", "level": "error"}]}),
+            json!({"errors": [{"message": "a"}]}),
+            json!({"errors": [{"message": "a"}], "total": 1}),
+            json!({"success": false, "errors": [{"message": "a"}], "results": [1]}),
+            json!({"success": true, "errors": [{"message": "a"}]}),
             json!({"success": "false", "error": "a"}),
             json!({"success": false, "error": "exit code 1", "name": "build-41"}),
             json!({"success": false, "error": "exit code 1", "data": {"a": 1}}),
