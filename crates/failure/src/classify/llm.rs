@@ -78,6 +78,9 @@ const TOO_LONG: &[&str] = &[
     "too many tokens",
 ];
 
+/// Phrases in messages with a general code that mean "no money left".
+const UNPAID: &[&str] = &["credit balance is too low", "insufficient balance"];
+
 impl LlmFailure {
     /// Classifies a response: by its codes, by phrases in the message if the codes are too general, and then by
     /// the status.
@@ -88,6 +91,9 @@ impl LlmFailure {
         let message = error.message.to_ascii_lowercase();
         if error.status != Some(429) && TOO_LONG.iter().any(|phrase| message.contains(phrase)) {
             return LlmFailure::ContextTooLong;
+        }
+        if UNPAID.iter().any(|phrase| message.contains(phrase)) {
+            return LlmFailure::QuotaSpent;
         }
         Self::of_status(error.status, &message)
     }

@@ -9,6 +9,8 @@ use panpan_failure::pointer::joined;
 use panpan_failure::{Effect, Failure, Violation, ViolationKind, read};
 use serde_json::Value;
 
+use super::xml_error;
+
 /// The maximum length of a text that is kept, in bytes.
 const TEXT_BYTES_LIMIT: usize = 64 * 1024;
 /// The maximum number of lines of a plain-text message; a longer text is a page or a stack trace.
@@ -23,6 +25,9 @@ const CODES: &str = "code error_code errorCode reason type status __type error";
 /// Members for the message, most specific first.
 const MESSAGES: &str = "\
     message error_description detail error_message errorMessage Message description msg title error";
+/// Members for messages that count only if no other is present: lists of texts, and words that are elsewhere codes.
+const LAST_MESSAGES: &str = "\
+    errorMessages error_messages messages errors reason";
 /// Members for lists of input errors.
 const LISTS: &str = "\
     errors detail details violations invalid_params field_errors fieldErrors validation_errors \
@@ -74,12 +79,30 @@ impl ErrorBody {
         for location in locations(first) {
             body.read(location);
         }
+        if body.message.is_none() {
+            body.message = locations(first).find_map(last_message);
+        }
+        if body.message.is_none() && body.violations.is_empty() && is_errors_by_field(first) {
+            body.violations = violations(first);
+        }
         body.violations.truncate(ERRORS_LIMIT);
         body
     }
 
-    /// Takes plain text as the message, unless it is a page, a stack trace or broken JSON.
+    /// Takes plain text as the message, unless it is a page, a stack trace or broken JSON. An XML error states its
+    /// code and message in elements.
     pub(crate) fn of_text(body: &str) -> Self {
+        if let Some(error) = xml_error::of(body) {
+            return Self {
+                codes: error
+                    .code
+                    .and_then(|it| code(&it.into()))
+                    .into_iter()
+                    .collect(),
+                message: error.message.and_then(|it| text(&it.into())),
+                ..Self::default()
+            };
+        }
         let is_page = body.trim_start().starts_with(['<', '{', '['])
             || body.trim_end().lines().nth(LINES_LIMIT).is_some();
         let is_text = !is_page && !body.contains(|it: char| it.is_control() && !it.is_whitespace());
@@ -172,6 +195,27 @@ fn code(value: &Value) -> Option<String> {
 fn first_text(location: &Value, names: &str) -> Option<String> {
     let mut names = names.split(' ');
     names.find_map(|name| location.get(name).and_then(text))
+}
+
+/// The text of one of the last members: a sentence, or a list of texts.
+fn last_message(location: &Value) -> Option<String> {
+    LAST_MESSAGES.split(' ').find_map(|name| {
+        let texts = match location.get(name)? {
+            Value::Array(items) => items.iter().take(ERRORS_LIMIT).filter_map(text).collect(),
+            sentence => Vec::from_iter(text(sentence).filter(|it| it.contains(' '))),
+        };
+        (!texts.is_empty()).then(|| texts.join("; "))
+    })
+}
+
+/// Whether a whole document is a map of errors: every member is a list of texts.
+fn is_errors_by_field(document: &Value) -> bool {
+    let is_list = |value: &Value| {
+        let texts = value.as_array();
+        texts.is_some_and(|it| !it.is_empty() && it.iter().all(Value::is_string))
+    };
+    let members = document.as_object();
+    members.is_some_and(|it| !it.is_empty() && it.values().all(is_list))
 }
 
 fn text(value: &Value) -> Option<String> {

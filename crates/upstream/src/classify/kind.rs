@@ -4,7 +4,7 @@ use panpan_failure::catalogue::{code_from_name, for_status};
 use panpan_failure::classify::{Condition, LlmFailure, ProviderAnswer, category_of_words};
 use panpan_failure::{Category, Facts, Kind, codes};
 
-use super::{ErrorBody, ErrorResponse};
+use super::{ErrorBody, ErrorResponse, stated_code};
 
 pub(super) fn kind(
     response: &ErrorResponse<'_>,
@@ -24,7 +24,8 @@ pub(super) fn kind(
         return LlmFailure::QuotaSpent.into();
     }
     // A quota that is renewed after a stated delay is a rate limit, whatever the service calls it.
-    let is_quota_spent = names_spent_quota(&stated_codes) || says_quota_spent(answer.message);
+    let is_quota_spent = stated_code::is_quota_spent(&stated_codes, status)
+        || says_quota_spent(answer.message, status);
     if is_quota_spent && !asks_to_wait {
         return codes::ERR_RESOURCE_EXHAUSTED.into();
     }
@@ -33,7 +34,7 @@ pub(super) fn kind(
         let is_specific = matches!(
             failure,
             LlmFailure::ContextTooLong | LlmFailure::InvalidModel
-        );
+        ) || (failure == LlmFailure::QuotaSpent && status == 400);
         if llm_failure.is_some() || is_specific {
             return failure.into();
         }
@@ -74,16 +75,9 @@ pub(super) fn is_ambiguous(status: u16) -> bool {
     matches!(status, 400 | 403 | 409 | 422 | 500)
 }
 
-/// Codes for a quota that is used up for longer than a caller waits.
-const SPENT_QUOTA_CODES: &[&str] = &["dailylimitexceeded", "quotaexceeded", "quota_exceeded"];
-
-fn names_spent_quota(stated_codes: &[&str]) -> bool {
-    let mut stated = stated_codes.iter().map(|code| code.to_ascii_lowercase());
-    stated.any(|code| SPENT_QUOTA_CODES.contains(&code.as_str()))
-}
-
-/// Whether a sentence says that a quota is renewed only with a new month or for money.
-fn says_quota_spent(message: &str) -> bool {
+/// Whether a sentence says that a quota is renewed only with a new day or month, or for money. Limits per day count
+/// only with a status for limits, because an amount in the input can exceed one too.
+fn says_quota_spent(message: &str, status: u16) -> bool {
     const QUOTA: &[&str] = &["quota", "limit", "credits", "allowance"];
     const SPENT: &[&str] = &[
         "exhausted",
@@ -101,9 +95,13 @@ fn says_quota_spent(message: &str) -> bool {
         "your plan",
         "billing",
     ];
+    const DAILY: &[&str] = &["daily", "per day"];
     let message = message.to_ascii_lowercase();
     let contains = |phrases: &[&str]| phrases.iter().any(|phrase| message.contains(phrase));
-    contains(QUOTA) && contains(SPENT) && contains(LONG_TERM)
+    let is_limit = matches!(status, 403 | 429);
+    let is_long_term = contains(LONG_TERM) || (is_limit && contains(DAILY));
+    let is_refused_by_quota = status == 403 && message.contains("exceeded quota");
+    (contains(QUOTA) && contains(SPENT) && is_long_term) || is_refused_by_quota
 }
 
 /// Hosts of language-model providers; subdomains count too.

@@ -8,9 +8,11 @@ mod declarations;
 mod delay;
 mod error_body;
 mod kind;
+mod stated_code;
 mod statements;
 #[cfg(test)]
 mod tests;
+mod xml_error;
 
 use jiff::Timestamp;
 use panpan_failure::catalogue::{Remedies, Remedy};
@@ -22,10 +24,14 @@ use crate::bounded::{ELLIPSIS, bounded};
 pub(crate) use declarations::{Declarations, DeclaredFailure, RequestContext, is_declared_output};
 use delay::StatedDelays;
 pub(crate) use error_body::{ErrorBody, panpan_failure};
+pub(crate) use stated_code::stated_kind;
 pub(crate) use statements::CombinedStatements;
 
 /// The maximum length of a message, and of the reason of a violation, in characters.
 const MESSAGE_CHARACTERS_LIMIT: usize = 1_000;
+
+/// The maximum number of violations that are told in a message.
+const MESSAGE_VIOLATIONS_LIMIT: usize = 8;
 
 /// A response as [`classify`] reads it.
 #[derive(Clone, Copy, Debug)]
@@ -137,7 +143,8 @@ impl<'a> Evidence<'a> {
         // If the response says what is wrong with the input, its other sentences are about the input too.
         let received = &self.statements.received;
         let is_about_input = !self.body.violations.is_empty() || !received.demands.is_empty();
-        let condition = received.condition.filter(|_| !is_about_input);
+        let condition = stated_code::condition(&self.body.codes).or(received.condition);
+        let condition = condition.filter(|_| !is_about_input);
         let kind = kind::kind(self.response, &self.body, condition, asks_to_wait);
         let can_pass = kind::is_ambiguous(status) && condition.is_some_and(Condition::passes);
         let is_final = forbids_retry || !kind::is_final_by_status(&kind, status);
@@ -146,7 +153,8 @@ impl<'a> Evidence<'a> {
             false => kind,
         };
         // Work that failed inside the service, or was cut short there, may have begun.
-        let is_cut_short = can_pass && !invites_retry && condition != Some(Condition::RateLimit);
+        let is_refused = condition.is_some_and(Condition::is_refusal);
+        let is_cut_short = can_pass && !invites_retry && !is_refused;
         Verdict {
             kind,
             forbids_retry,
@@ -161,8 +169,9 @@ impl<'a> Evidence<'a> {
             .unwrap_or(&verdict.kind)
             .remedies();
         let violations = self.take_violations(remedies);
+        let message = self.message();
         let mut failure = Failure::new(verdict.kind)
-            .with_message(self.message())
+            .with_message(message)
             .with_upstream(self.upstream())
             .with_violations(violations);
         if verdict.may_have_begun {
@@ -198,17 +207,41 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// The violations, by pointers into the input; none unless a different input is a way forward.
+    /// The violations, by pointers into the input; none unless a different input is a way forward. What they say
+    /// about anything else is added to the message.
     fn take_violations(&mut self, remedies: Remedies) -> Vec<Violation> {
         let stated = std::mem::take(&mut self.body.violations);
-        if !remedies.contains(Remedy::ChangeInput) {
-            return Vec::new();
+        let is_about_input = remedies.contains(Remedy::ChangeInput);
+        let (mut located, mut other) = (Vec::new(), Vec::new());
+        for mut violation in stated {
+            match self.request.input_pointer(&violation.pointer) {
+                Some(pointer) if is_about_input => {
+                    violation.pointer = pointer;
+                    located.push(violation);
+                }
+                _ => other.push(violation),
+            }
         }
-        let located = stated.into_iter().filter_map(|mut violation| {
-            violation.pointer = self.request.input_pointer(&violation.pointer)?;
-            Some(violation)
-        });
-        located.collect()
+        self.add_to_message(&other);
+        located
+    }
+
+    /// Adds what is wrong with members that the input does not have under their name, unless the message says it.
+    fn add_to_message(&mut self, violations: &[Violation]) {
+        let mut message = self.body.message.take().unwrap_or_default();
+        for violation in violations.iter().take(MESSAGE_VIOLATIONS_LIMIT) {
+            if message.contains(&violation.reason) {
+                continue;
+            }
+            let separator = match message.chars().next_back() {
+                None => "",
+                Some('.' | '!' | '?' | ';' | ':') => " ",
+                Some(_) => "; ",
+            };
+            message = format!("{message}{separator}{}", named_reason(violation));
+        }
+        let message = bounded(&message, MESSAGE_CHARACTERS_LIMIT, self.request.input);
+        self.body.message = Some(message).filter(|it| !it.is_empty());
     }
 
     /// The message of the service, or a sentence about the status.
@@ -241,6 +274,18 @@ impl<'a> Evidence<'a> {
             upstream = upstream.excerpt(self.response.body);
         }
         upstream
+    }
+}
+
+/// The reason of a violation, with the name of its member behind it. In front it would look like the label of a
+/// secret where the member is a password.
+fn named_reason(violation: &Violation) -> String {
+    let name = violation.pointer.trim_start_matches('/').replace('/', ".");
+    let reason = &violation.reason;
+    let is_named = reason.to_lowercase().contains(&name.to_lowercase());
+    match is_named {
+        true => reason.clone(),
+        false => format!("{reason} ({name})"),
     }
 }
 

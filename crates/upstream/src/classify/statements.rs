@@ -110,13 +110,14 @@ impl CombinedStatements<'_> {
     }
 }
 
-const fn condition_code(condition: Condition) -> &'static Entry {
+/// The code for a condition.
+pub(super) const fn condition_code(condition: Condition) -> &'static Entry {
     match condition {
         Condition::SignIn => codes::ERR_HTTP_401_UNAUTHORIZED,
         Condition::RateLimit => codes::ERR_HTTP_429_RATE_LIMITED,
         Condition::Timeout => codes::ERR_TIMEOUT,
         Condition::NoConnection => codes::ERR_CONNECTION_REFUSED,
         Condition::ConnectionLost => codes::ERR_SOCKET_ERROR,
-        Condition::Unavailable => codes::ERR_TRY_LATER,
+        Condition::Unavailable | Condition::Contention => codes::ERR_TRY_LATER,
     }
 }

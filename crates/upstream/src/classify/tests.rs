@@ -2,6 +2,8 @@
 
 use panpan_failure::{EXCERPT_CHARACTERS_LIMIT, Inferred};
 
+use serde_json::json;
+
 use super::*;
 
 #[test]
@@ -46,6 +48,88 @@ fn the_status_decides_the_code() {
         let failure = failure(status, &[]);
         assert_eq!(failure.code().as_str(), code);
         assert_eq!(failure.upstream().unwrap().status, Some(status));
+    }
+}
+
+#[test]
+fn the_message_says_what_the_service_says_in_any_shape() {
+    let message = |body: &str| {
+        let response = ErrorResponse {
+            status: 422,
+            headers: &[],
+            body,
+            provider: Some("api.example.com"),
+        };
+        let members = InputMembers::of_schema(&json!({"properties": {"title": {}}}));
+        let request = RequestContext {
+            members: &members,
+            declared: None,
+            input: &Value::Null,
+            kind_by_rule: None,
+        };
+        let failure = classify_for(&response, request, Timestamp::UNIX_EPOCH).unwrap();
+        (failure.message().to_owned(), failure.violations().len())
+    };
+    for (body, expected, violations) in [
+        // Members that the input has are violations, others are in the message.
+        (
+            r#"{"message": "Invalid.", "errors": {"title": ["is too long"], "base": ["was paid"]}}"#,
+            "Invalid. was paid (base)",
+            1,
+        ),
+        (
+            r#"{"errorMessages": [], "errors": {"summary": "You must specify a summary"}}"#,
+            "You must specify a summary",
+            0,
+        ),
+        (
+            r#"{"title": ["is required"], "non_field_errors": ["Too many rooms"]}"#,
+            "Too many rooms (non_field_errors)",
+            1,
+        ),
+        (
+            r#"{"title": ["is required"], "to": ["is before from"]}"#,
+            "is before from (to)",
+            1,
+        ),
+        (
+            r#"{"errors": ["too short", "too slow"]}"#,
+            "too short; too slow",
+            0,
+        ),
+        (
+            r#"{"errors": "Exceeded 2 calls per second"}"#,
+            "Exceeded 2 calls per second",
+            0,
+        ),
+        (
+            r#"{"error": {"type": "conflict_exception", "reason": "current version is 2"}}"#,
+            "current version is 2",
+            0,
+        ),
+        (
+            "<Error><Code>NoSuchKey</Code><Message>The key does not exist</Message></Error>",
+            "The key does not exist",
+            0,
+        ),
+        // Not a text about the failure.
+        (
+            r#"{"reason": "Conflict"}"#,
+            "api.example.com answered HTTP 422",
+            0,
+        ),
+        (
+            r#"{"tags": ["a", "b"], "count": 2}"#,
+            "api.example.com answered HTTP 422",
+            0,
+        ),
+        (
+            "<html><title>Sign in</title></html>",
+            "api.example.com answered HTTP 422",
+            0,
+        ),
+    ] {
+        assert_eq!(message(body), (expected.to_owned(), violations), "{body}");
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod credentials;
 mod fixed_headers;
+mod import_code;
 mod related;
 mod request;
 mod response;

@@ -16,7 +16,7 @@ use panpan_failure::{Effect, Failure, Inferred, Kind, StatusPattern, Upstream, c
 use serde_json::{Map, Value};
 
 use crate::classify::{
-    CombinedStatements, Declarations, DeclaredFailure, RequestContext, panpan_failure,
+    CombinedStatements, Declarations, DeclaredFailure, RequestContext, panpan_failure, stated_kind,
 };
 use crate::client::{Incoming, REDIRECTED_FROM};
 use crate::events::Event;
@@ -24,6 +24,8 @@ use crate::exchange;
 use crate::known_code::with_known_code;
 use crate::retry_members::{strip, without_retry_members};
 use crate::transport::header_pairs;
+
+use super::import_code::{import_kind, of_status, with_import_code};
 
 /// Reads responses to a call, with the contract of its operation and its input.
 #[derive(Clone, Copy, Debug)]
@@ -96,6 +98,12 @@ impl ResponseReader<'_> {
         let is_declared = |code: &str| self.spec.definition(code).is_some();
         let provider = incoming.url.host_str().unwrap_or_default();
         let mut failure = with_known_code(failure, false, provider, is_declared);
+        if let Some(kind) = service_code.as_deref().and_then(stated_kind)
+            && !is_declared(&code)
+            && kind.category() != failure.category()
+        {
+            failure = failure.restated(kind);
+        }
         let members = &self.declarations.members;
         let statements = CombinedStatements {
             declared: self.declarations.of_code(&code).map(|it| &it.statements),
@@ -223,14 +231,6 @@ fn relayed(failure: Failure, spec: &OperationSpec) -> Failure {
     let failure = failure.with_operation(spec.name.as_str());
     match source {
         Some(source) => failure.with_source(source),
-        None => failure,
-    }
-}
-
-/// Gives a failure that has no status of its own the code of an imported operation.
-fn with_import_code(failure: Failure) -> Failure {
-    match import_kind(&failure, failure.kind().http_status()) {
-        Some(kind) => failure.restated(kind),
         None => failure,
     }
 }
@@ -389,27 +389,6 @@ fn states_code(details: Option<&Map<String, Value>>, code: &str) -> bool {
         let error_code = it.get("error").and_then(|error| error.get("code"));
         it.contains_key("code") || error_code.is_some_and(|it| it == code)
     })
-}
-
-/// `HTTP_<status>` for a failure that is known only by its status; `None` keeps a more specific code.
-fn import_kind(failure: &Failure, status: u16) -> Option<Kind> {
-    if !failure.code().as_str().starts_with("ERR_HTTP_") {
-        return None;
-    }
-    // A rate limit may arrive with another status.
-    let is_rate_limit = failure.kind().http_status() == 429;
-    Some(of_status(if is_rate_limit { 429 } else { status }))
-}
-
-/// `HTTP_<status>`. A number that is not an error status is garbled by a server in between.
-fn of_status(status: u16) -> Kind {
-    let status = if (400..600).contains(&status) {
-        status
-    } else {
-        502
-    };
-    let kind = Kind::of(&format!("HTTP_{status}"));
-    kind.unwrap_or_else(|| codes::ERR_HTTP_502_BAD_GATEWAY.into())
 }
 
 fn matches(pattern: &ResponsePattern, incoming: &Incoming, body: &Body) -> bool {

@@ -17,6 +17,8 @@ pub enum Condition {
     ConnectionLost,
     /// A service is temporarily down, overloaded or locked.
     Unavailable,
+    /// Another operation on the same resource is in progress.
+    Contention,
 }
 
 impl Condition {
@@ -24,10 +26,15 @@ impl Condition {
     pub const fn passes(self) -> bool {
         !matches!(self, Self::SignIn)
     }
+
+    /// Whether the service refused the call before it began its work.
+    pub const fn is_refusal(self) -> bool {
+        matches!(self, Self::SignIn | Self::RateLimit | Self::Contention)
+    }
 }
 
 /// Every form of a condition. The first match wins: by sentence, then by the order of this table.
-pub(super) static CONDITIONS: [Form; 13] = [
+pub(super) static CONDITIONS: [Form; 14] = [
     Form::new(
         "session expired",
         Reading::Condition(Condition::SignIn),
@@ -291,6 +298,25 @@ pub(super) static CONDITIONS: [Form; 13] = [
             "too many clients in the list, at most 10",
             "too many connections selected (max 5)",
             "the door is locked",
+        ],
+    ),
+    Form::new(
+        "another operation in progress",
+        Reading::Condition(Condition::Contention),
+        &["in progress", "running", "contention"],
+        r"(?:{EDGE}(?:another|a different) (?:[a-z]+ ){0,2}(?:operation|request|deployment|job|export|import|transaction|process|build|update|backup|migration|sync)(?: (?:on|for|of) [^.;:!?]{1,80}?)? is (?:already |currently |still )?(?:in progress|running){STOP}|{EDGE}(?:due to|because of) (?:[a-z]+ ){0,2}contention{STOP})",
+        &[
+            "Another operation on this or dependent resource is in progress.",
+            "Another deployment for web is already running; start it later",
+            "The transaction was aborted due to contention; please retry.",
+        ],
+        &[
+            "The export is in progress",
+            "Another user is already registered",
+            "If another operation is in progress, wait",
+            "another job is running_total, expected a number",
+            "contention_limit must be at least 1",
+            "Version conflict: the row was changed by another process",
         ],
     ),
     Form::new(

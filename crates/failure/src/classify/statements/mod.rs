@@ -15,6 +15,8 @@ mod members;
 mod reported;
 mod sentences;
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 pub use conditions::Condition;
@@ -118,12 +120,35 @@ fn forms() -> impl Iterator<Item = &'static Form> {
 pub fn expectation(text: &str) -> Option<Expectation> {
     let mut members = InputMembers::default();
     members.add("member", "/member");
-    let read = statements(&format!("{ANY_MEMBER} {text}"), &members);
+    let read = statements(&format!("{ANY_MEMBER} {}", predicate(text)), &members);
     read.demands.into_iter().next().map(|it| it.expectation)
 }
 
 /// The subject of a text whose member is named elsewhere.
 const ANY_MEMBER: &str = "`member`";
+
+/// Beginnings that refer to that member, and what they become behind its name.
+const REFERENCES: [(&str, &str); 6] = [
+    ("ensure this value is ", "must be "),
+    ("ensure this field has ", "must have "),
+    ("this field ", ""),
+    ("this value ", ""),
+    ("this parameter ", ""),
+    ("input should ", "should "),
+];
+
+/// The text without the words for its subject: `This field is required` becomes `is required`.
+fn predicate(text: &str) -> Cow<'_, str> {
+    let text = text.trim_start();
+    let starts = |it: &&(&str, &str)| {
+        let start = text.get(..it.0.len());
+        start.is_some_and(|start| start.eq_ignore_ascii_case(it.0))
+    };
+    match REFERENCES.iter().find(starts) {
+        Some((start, verb)) => format!("{verb}{}", &text[start.len()..]).into(),
+        None => text.into(),
+    }
+}
 
 impl Statements {
     /// Whether nothing was read.

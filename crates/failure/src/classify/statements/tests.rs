@@ -158,6 +158,12 @@ fn an_expectation_needs_no_member_name() {
     assert_eq!(read("must be an integer"), Some("integer".to_owned()));
     assert_eq!(read("Must be at most 3"), Some("at most 3".to_owned()));
     assert_eq!(read("is required"), Some("a value".to_owned()));
+    assert_eq!(read("This field is required."), Some("a value".to_owned()));
+    let within = "Ensure this value is less than or equal to 10.";
+    assert_eq!(read(within), Some("at most 10".to_owned()));
+    let longer = "Ensure this field has at least 3 characters.";
+    assert_eq!(read(longer), Some("at least 3 characters".to_owned()));
+    assert_eq!(read("This field is not shown"), None);
     assert_eq!(read("is not an allowed value"), None);
     assert_eq!(read(""), None);
 }

@@ -1,0 +1,109 @@
+//! Codes of services that say more than the status of their response: AWS reports an exceeded rate limit and an
+//! expired credential with status 400.
+//!
+//! A code counts only in the exact spelling of its service, and only with a status that leaves its meaning open. The
+//! codes of language-model providers are in `panpan_failure::classify`.
+
+use panpan_failure::Kind;
+use panpan_failure::classify::Condition;
+
+use super::statements::condition_code;
+
+/// The condition that the codes of a response state.
+pub(super) fn condition(codes: &[impl AsRef<str>]) -> Option<Condition> {
+    let mut codes = codes.iter().map(AsRef::as_ref);
+    codes.find_map(|code| {
+        let (_, condition) = CONDITIONS.iter().find(|(names, _)| has(names, code))?;
+        Some(*condition)
+    })
+}
+
+/// The kind for a code that states a condition.
+pub(crate) fn stated_kind(code: &str) -> Option<Kind> {
+    condition(&[code]).map(|it| condition_code(it).into())
+}
+
+/// Whether the codes state a quota that is used up for longer than a caller waits.
+pub(super) fn is_quota_spent(codes: &[&str], status: u16) -> bool {
+    let is_listed = |code: &&str| {
+        let listed = SPENT_QUOTAS.iter().find(|(name, _)| name == code);
+        listed.is_some_and(|(_, only)| only.is_none_or(|it| it == status))
+    };
+    codes.iter().any(is_listed)
+}
+
+fn has(names: &str, code: &str) -> bool {
+    names.split_ascii_whitespace().any(|name| name == code)
+}
+
+/// Codes by the condition that they state.
+const CONDITIONS: [(&str, Condition); 3] = [
+    (
+        "BandwidthLimitExceeded EC2ThrottledException ProvisionedThroughputExceededException \
+         RATELIMITED RATE_LIMITED RATE_LIMIT_EXCEEDED RequestLimitExceeded RequestThrottled \
+         RequestThrottledException SlowDown ThrottledException Throttling ThrottlingException \
+         TooManyRequests TooManyRequestsException rateLimitExceeded rate_limit_exceeded rate_limited \
+         ratelimited tooManyRequests too_many_requests userRateLimitExceeded",
+        Condition::RateLimit,
+    ),
+    (
+        "AuthFailure ExpiredToken ExpiredTokenException INVALID_SESSION_ID IncompleteSignature \
+         InvalidAccessKeyId InvalidAuthenticationToken InvalidClientTokenId InvalidSignatureException \
+         MissingAuthenticationToken MissingAuthenticationTokenException RequestExpired \
+         SignatureDoesNotMatch UnrecognizedClientException invalid_auth not_authed token_expired \
+         token_revoked",
+        Condition::SignIn,
+    ),
+    (
+        "AnotherOperationInProgress OperationAborted PriorRequestNotComplete \
+         TransactionConflictException TransactionInProgressException UNABLE_TO_LOCK_ROW",
+        Condition::Contention,
+    ),
+];
+
+/// Codes of spent quotas, with the only status at which they mean that.
+const SPENT_QUOTAS: [(&str, Option<u16>); 6] = [
+    ("REQUEST_LIMIT_EXCEEDED", Some(403)),
+    ("STORAGE_LIMIT_EXCEEDED", None),
+    ("dailyLimitExceeded", None),
+    ("quotaExceeded", None),
+    ("QuotaExceeded", None),
+    ("quota_exceeded", None),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_counts_only_in_the_spelling_of_its_service() {
+        for (code, expected) in [
+            ("ThrottlingException", Some(Condition::RateLimit)),
+            ("RATELIMITED", Some(Condition::RateLimit)),
+            ("ExpiredTokenException", Some(Condition::SignIn)),
+            ("UNABLE_TO_LOCK_ROW", Some(Condition::Contention)),
+            ("THROTTLING_EXCEPTION_POLICY", None),
+            ("invalid_rate_limit", None),
+            ("REQUEST_LIMIT_EXCEEDED", None),
+            ("ValidationException", None),
+            ("ConditionalCheckFailedException", None),
+            ("VersionConflict", None),
+            ("", None),
+        ] {
+            assert_eq!(condition(&[code]), expected, "{code}");
+        }
+    }
+
+    #[test]
+    fn a_code_of_a_spent_quota_may_depend_on_the_status() {
+        for (code, status, expected) in [
+            ("dailyLimitExceeded", 403, true),
+            ("REQUEST_LIMIT_EXCEEDED", 403, true),
+            ("REQUEST_LIMIT_EXCEEDED", 429, false),
+            ("rateLimitExceeded", 403, false),
+            ("storage_limit", 403, false),
+        ] {
+            assert_eq!(is_quota_spent(&[code], status), expected, "{code} {status}");
+        }
+    }
+}
