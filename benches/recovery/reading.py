@@ -41,6 +41,10 @@ LOST = (
 )
 # statuses that services also use for failures inside them, and the phrases that reveal this
 VAGUE = {400, 409, 422}
+BUSY = (
+    r"another [\w ]{0,40}\b(?:is|are) (?:already |currently |still )?(?:in progress|running)"
+    r"|unable to (?:obtain|acquire|get)[^.\n]{0,20} (?:lock|access)|unable_to_lock|AnotherOperationInProgress"
+)
 BROKEN_OFF = r"(?:could not|unable to|failed to) connect to|connection refused|\btimed out (?:after|while|waiting)"
 REFUSED = (
     r"(?:do not|don't|must not|should not|never|cannot be|can't be|may not be) "
@@ -64,7 +68,7 @@ NOTHING = (
 NEW_KEY = r"(?:new|another|different|fresh|other) (?:idempotency )?key|key other than"
 PERSON = (
     r"credential|api[ _-]?key|access token|token (?:has |is )?(?:been )?(?:expired|revoked)|token_expired|invalid_token|invalid_grant"
-    r"|expired token|sign in|log ?in\b|authenticat|unauthori[sz]ed|permission|payment required|billing"
+    r"|expired token|token[^.\n]{0,40} (?:is |has )?expired|invalid[_ ]auth\b|sign in|log ?in\b|authenticat|unauthori[sz]ed|permission|payment required|billing"
     r"|(?:ask|tell|contact|needs?|report (?:this |it )?to) (?:a|an|the|your) (?:person|human|user|operator|owner|admin)"
 )
 # a member or a line such as "retryable": true, in JSON or not
@@ -108,7 +112,7 @@ def read(text, described=""):
     document = json_in(text)
     members = list(members_of(document))
     status = status_in(text)
-    if status == 403 and says(RATE_WORDS, text):
+    if status in VAGUE | {403} and (says(RATE_WORDS, text) or says(BUSY, text)):
         status = 429
     if status in VAGUE and says(BROKEN_OFF, text):
         status = 504
@@ -208,4 +212,5 @@ def denies(document):
     if not isinstance(document, dict):
         return False
     is_denied = any(document.get(name) is False for name in ("success", "ok"))
+    is_denied = is_denied or ("data" in document and document["data"] is None)
     return is_denied and any(document.get(name) for name in ("error", "errors", "message"))
