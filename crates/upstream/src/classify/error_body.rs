@@ -30,8 +30,8 @@ const LAST_MESSAGES: &str = "\
     errorMessages error_messages messages errors reason";
 /// Members for lists of input errors.
 const LISTS: &str = "\
-    errors detail details violations invalid_params field_errors fieldErrors validation_errors \
-    validationErrors";
+    errors detail details violations invalid_params field_errors fieldErrors fieldViolations \
+    field_violations validation_errors validationErrors";
 /// Members for the reason of an input error, most specific first.
 const REASONS: &str = "message detail msg reason description title code type";
 /// Members for the rejected value.
@@ -165,7 +165,9 @@ fn locations(document: &Value) -> impl Iterator<Item = &Value> {
     let inner = error.and_then(|error| error.get("innererror"));
     let reasons = error.and_then(|error| error["details"].as_array());
     let information = reasons.into_iter().flatten().take(ERRORS_LIMIT);
-    let information = information.filter(|entry| entry["reason"].is_string());
+    let is_known =
+        |entry: &&Value| entry["reason"].is_string() || entry["fieldViolations"].is_array();
+    let information = information.filter(is_known);
     let first = error.and_then(|error| error["errors"].get(0));
     let errors = document.get("errors").and_then(|errors| errors.get(0));
     let extensions = errors.and_then(|error| error.get("extensions"));

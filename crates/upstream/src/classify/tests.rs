@@ -78,6 +78,11 @@ fn the_message_says_what_the_service_says_in_any_shape() {
             1,
         ),
         (
+            r#"{"error": {"code": 400, "message": "Invalid", "details": [{"@type": "type.googleapis.com/google.rpc.BadRequest", "fieldViolations": [{"field": "title", "description": "is too long"}, {"field": "titel", "description": "Cannot find field."}]}]}}"#,
+            "Invalid; Cannot find field. (titel)",
+            1,
+        ),
+        (
             r#"{"errorMessages": [], "errors": {"summary": "You must specify a summary"}}"#,
             "You must specify a summary",
             0,
