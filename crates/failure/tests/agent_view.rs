@@ -137,6 +137,60 @@ fn details_do_not_repeat_members_of_the_view() {
     assert_eq!(of(failure)["details"], expected);
 }
 
+/// Texts that only the details have are kept, whatever their member is called.
+#[test]
+fn details_keep_texts_that_the_view_does_not_have() {
+    let failure = Failure::new(Kind::of("HTTP_400").unwrap())
+        .with_message("validation failed")
+        .with_details(object(json!({
+            "status": "OOMKilled", "waiting_for": "dep-76", "next": "call without cursor",
+            "errors": [{"path": "title", "message": "must not be blank", "status": 400}],
+            "detail": "validation failed", "message": "failed", "wait": "30",
+        })));
+    let expected = json!({
+        "status": "OOMKilled", "waiting_for": "dep-76", "next": "call without cursor",
+        "errors": [{"path": "title", "message": "must not be blank"}],
+    });
+    assert_eq!(of(failure)["details"], expected);
+}
+
+#[test]
+fn lists_and_texts_in_details_are_cut_to_what_fits() {
+    let failure = Failure::new(Kind::of("HTTP_400").unwrap()).with_details(object(json!({
+        "fields": (0..100).map(|it| format!("field {it} is wrong")).collect::<Vec<_>>(),
+        "table": "users",
+    })));
+    let details = of(failure)["details"].clone();
+    let fields = details["fields"].as_array().unwrap();
+    assert_eq!(fields[0], "field 0 is wrong");
+    let left_out = 100 - (fields.len() - 1);
+    assert_eq!(fields.last().unwrap(), &json!(format!("… {left_out} more")));
+    assert!(details.to_string().len() <= 800);
+
+    let text = format!("begin {} end", "x".repeat(2000));
+    let failure =
+        Failure::new(Kind::of("HTTP_400").unwrap()).with_details(object(json!({"log": text})));
+    let log = of(failure)["details"]["log"].as_str().unwrap().to_owned();
+    assert!(
+        log.starts_with("begin x") && log.ends_with("x end"),
+        "{log}"
+    );
+}
+
+/// The last line of a log is often the only one that says what failed.
+#[test]
+fn a_long_message_is_shown_with_its_end() {
+    let log = format!("exit code 1\n{}error: no such type", "note\n".repeat(2000));
+    let text = agent_view(
+        &Failure::new(codes::TOOL_FAILED)
+            .with_message(log)
+            .redacted(),
+        &|_| None,
+    );
+    assert!(text.len() > 3000 && text.len() <= AGENT_VIEW_BYTES_LIMIT);
+    assert!(text.contains("exit code 1") && text.contains("error: no such type"));
+}
+
 /// A model that gets one field wrong in every item of a list needs to see a few of the violations.
 #[test]
 fn the_first_violations_are_shown_and_numbers_stay_numbers() {
@@ -215,6 +269,30 @@ fn a_message_does_not_invite_to_repeat_a_call_that_must_not_be_repeated() {
         ("Try again! The disk is full.", "The disk is full."),
         ("Please try again later.", "Please try again later."),
         ("The retry queue is full.", "The retry queue is full."),
+        (
+            "Rate limit hit. Please wait 5 seconds before retrying.",
+            "Rate limit hit.",
+        ),
+        (
+            "This deletes 14 files. Retry with confirm=true to proceed.",
+            "This deletes 14 files. Retry with confirm=true to proceed.",
+        ),
+        (
+            "Title too long. Try again with at most 80 characters.",
+            "Title too long. Try again with at most 80 characters.",
+        ),
+        (
+            "Not ready. Wait until get_status returns READY.",
+            "Not ready. Wait until get_status returns READY.",
+        ),
+        (
+            "Limit reached. Try again tomorrow.",
+            "Limit reached. Try again tomorrow.",
+        ),
+        (
+            "exit code 1\nretry: command not found\nretry(3);",
+            "exit code 1\nretry: command not found\nretry(3);",
+        ),
         ("waiter 3.5 is away", "waiter 3.5 is away"),
     ] {
         for may_repeat in [false, true] {

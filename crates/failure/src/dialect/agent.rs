@@ -11,13 +11,18 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::InError;
-use crate::failure::{Draft, Failure, NextMove, Redacted, Violation, invites_repeat, violation};
+use crate::failure::{
+    Draft, Failure, NextMove, Redacted, Violation, cut_within, invites_repeat, violation,
+};
 use crate::read::Members;
+use crate::size;
 use crate::write::{Sequence, Text, non_empty, written};
 
 /// Largest agent view, in bytes.
 pub const AGENT_VIEW_BYTES_LIMIT: usize = 4096;
-/// Characters shown of a message, a meaning and an action; the smaller limits apply while the view is too long.
+/// Bytes shown of a message, and characters shown of a meaning and an action; the smaller limits apply while the
+/// view is too long. The message is shortened before other members are left out.
+const MESSAGE_BYTES: [usize; 4] = [3072, 2000, 1200, 800];
 const SENTENCE_CHARACTERS: [usize; 4] = [400, 200, 100, 50];
 /// Actions that are shown.
 const ACTIONS_LIMIT: usize = 4;
@@ -25,32 +30,39 @@ const ACTIONS_LIMIT: usize = 4;
 const VIOLATIONS_LIMIT: usize = 8;
 /// Characters shown of each text of a violation.
 const VIOLATION_CHARACTERS_LIMIT: usize = 120;
-/// Bytes of details that are shown; members that do not fit are left out.
-const DETAILS_BYTES_LIMIT: usize = 320;
+/// Bytes of details that are shown; lists and texts that do not fit are cut, other members are left out.
+const DETAILS_BYTES_LIMIT: usize = 800;
+
+/// A text in the details is left out rather than cut to fewer bytes.
+const CUT_TEXT_BYTES_MIN: usize = 80;
 
 /// Writes the view of a failure. `rename` returns the tool name of an operation.
 pub fn agent_view(failure: &Redacted, rename: &dyn Fn(&str) -> Option<String>) -> String {
-    let written = |left_out: &[Part], sentence: usize| {
+    let written = |lengths: &Lengths<'_>| {
         let shown = Shown {
             failure,
             rename,
-            left_out,
-            sentence,
+            lengths,
         };
         let error = View(&shown);
         serde_json::to_string(&InError { error }).expect("a failure is made of JSON")
     };
     let longest = SENTENCE_CHARACTERS[0];
-    let mut text = written(&[], longest);
-    let fewer_parts = (1..=Part::ALL.len()).map(|count| (&Part::ALL[..count], longest));
+    let messages = MESSAGE_BYTES.map(|it| (&Part::ALL[..0], it, longest));
+    let fewer_parts = (0..=Part::ALL.len()).map(|count| (&Part::ALL[..count], longest, longest));
     let shorter = SENTENCE_CHARACTERS[1..]
         .iter()
-        .map(|it| (&Part::ALL[..], *it));
-    for (left_out, sentence) in fewer_parts.chain(shorter) {
+        .map(|it| (&Part::ALL[..], *it, *it));
+    let mut text = String::new();
+    for (left_out, message, sentence) in messages.into_iter().chain(fewer_parts).chain(shorter) {
+        text = written(&Lengths {
+            left_out,
+            message,
+            sentence,
+        });
         if text.len() <= AGENT_VIEW_BYTES_LIMIT {
             break;
         }
-        text = written(left_out, sentence);
     }
     text
 }
@@ -104,25 +116,32 @@ impl Part {
     const ALL: [Part; 3] = [Part::Details, Part::Meaning, Part::Violations];
 }
 
+/// How much of a failure is shown.
+struct Lengths<'a> {
+    left_out: &'a [Part],
+    /// Bytes shown of the message.
+    message: usize,
+    /// Characters shown of another sentence.
+    sentence: usize,
+}
+
 pub(super) struct Shown<'a> {
     failure: &'a Failure,
     rename: &'a dyn Fn(&str) -> Option<String>,
-    left_out: &'a [Part],
-    /// Characters shown of a sentence.
-    sentence: usize,
+    lengths: &'a Lengths<'a>,
 }
 
 written! {
     pub(super) View(it: Shown<'a>) {
         "code" => Some(it.failure.code().as_str()),
-        "message" => Some(cut(&it.message(), it.sentence)),
+        "message" => Some(cut_within(&it.message(), it.lengths.message)),
         "retryable" => Some(it.failure.may_repeat()),
         "retry_after_ms" => it.failure.recovery().retry_after_ms,
         "next" => Some(Sequence(|| it.failure.next_moves().into_iter().map(NextMove::word))),
         "actions" => non_empty(&it.actions()),
         "effect" => Some(it.failure.effect().word()),
         "violations" => it.violations().map(|all| Sequence(|| all.iter().map(ShortViolation))),
-        "meaning" => it.unless_left_out(Part::Meaning, it.failure.meaning()).map(|text| cut(text, it.sentence)),
+        "meaning" => it.unless_left_out(Part::Meaning, it.failure.meaning()).map(|text| cut(text, it.lengths.sentence)),
         "details" => it.details().filter(|details| !details.is_empty()),
         "attempts" => it.failure.attempts().filter(|attempts| *attempts > 1),
         "id" => it.failure.id().map(|id| Text(id.hyphenated())),
@@ -131,7 +150,7 @@ written! {
 
 impl Shown<'_> {
     fn unless_left_out<T>(&self, part: Part, value: Option<T>) -> Option<T> {
-        value.filter(|_| !self.left_out.contains(&part))
+        value.filter(|_| !self.lengths.left_out.contains(&part))
     }
 
     fn violations(&self) -> Option<&[Violation]> {
@@ -161,7 +180,7 @@ impl Shown<'_> {
         let others = recovery.alternatives.iter().map(|it| &it.description);
         let all = recovery.required_actions.iter().chain(others);
         all.take(ACTIONS_LIMIT)
-            .map(|action| self.renamed(&cut(action, self.sentence)))
+            .map(|action| self.renamed(&cut(action, self.lengths.sentence)))
             .collect()
     }
 
@@ -180,24 +199,16 @@ impl Shown<'_> {
     /// The details that fit, without those that another member of the view covers.
     fn details(&self) -> Option<Map<String, Value>> {
         let details = self.unless_left_out(Part::Details, self.failure.details())?;
-        let mut room = DETAILS_BYTES_LIMIT;
-        let mut shown = Map::new();
-        for (name, value) in details {
-            let Some(value) = self.without_duplicates(name, value) else {
-                continue;
-            };
-            let bytes = name.len() + 4 + written_length(&value);
-            if bytes <= room {
-                room -= bytes;
-                shown.insert(name.clone(), value);
-            }
-        }
-        Some(shown)
+        let new = details.iter().filter_map(|(name, value)| {
+            Some((name.clone(), self.without_duplicates(name, value)?))
+        });
+        Some(fitting_members(new.collect(), DETAILS_BYTES_LIMIT))
     }
 
     /// A detail without the values that another member of the view covers, at any depth.
     fn without_duplicates(&self, name: &str, value: &Value) -> Option<Value> {
-        if is_covered_by_the_view(name) {
+        let has_violations = name == "errors" && !self.failure.violations().is_empty();
+        if has_violations || is_covered_by_the_view(name, value) {
             return None;
         }
         match value {
@@ -229,36 +240,103 @@ impl Shown<'_> {
 }
 
 /// Whether a member is about retrying, waiting, next steps, the status or the failure as a whole. The view
-/// has its own members for these, and an agent must not find a second answer.
-fn is_covered_by_the_view(name: &str) -> bool {
-    const NAMES: [&str; 18] = [
+/// has its own members for these, and an agent must not find a second answer. Texts that say more are kept.
+fn is_covered_by_the_view(name: &str, value: &Value) -> bool {
+    const NAMES: [&str; 11] = [
         "success",
         "ok",
+        "effect",
+        "upstream_body",
+        "recovery",
+        "remedy",
+        "remedies",
+        "actions",
+        "required_actions",
+        "alternatives",
+        "parameter_adjustments",
+    ];
+    const ABOUT_RETRYING: [&str; 4] = ["retr", "transient", "try_again", "backoff"];
+    const NAMES_OF_TEXTS: [&str; 7] = [
         "status",
         "status_code",
         "statuscode",
         "message",
         "detail",
         "errors",
-        "effect",
-        "upstream_body",
-        "recovery",
-        "remedy",
-        "remedies",
         "next",
-        "actions",
-        "required_actions",
-        "alternatives",
-        "parameter_adjustments",
     ];
     let name = name.to_ascii_lowercase();
-    let about_retrying = ["retr", "wait", "transient", "try_again", "backoff"];
-    NAMES.contains(&name.as_str()) || about_retrying.iter().any(|part| name.contains(part))
+    let may_say_more = NAMES_OF_TEXTS.contains(&name.as_str()) || name.contains("wait");
+    NAMES.contains(&name.as_str())
+        || ABOUT_RETRYING.iter().any(|part| name.contains(part))
+        || (may_say_more && is_bare(value))
+}
+
+/// Whether a value says only that the call failed, with which status, or how long to wait.
+fn is_bare(value: &Value) -> bool {
+    const FAILED: [&str; 6] = ["error", "fail", "failed", "failure", "false", "true"];
+    match value {
+        Value::String(text) => {
+            let text = text.trim().to_ascii_lowercase();
+            text.starts_with(|it: char| it.is_ascii_digit()) || FAILED.contains(&text.as_str())
+        }
+        Value::Array(_) | Value::Object(_) => false,
+        Value::Null | Value::Bool(_) | Value::Number(_) => true,
+    }
+}
+
+/// The members that fit into `room` bytes; lists and texts that do not fit are cut.
+fn fitting_members(members: Map<String, Value>, mut room: usize) -> Map<String, Value> {
+    let mut shown = Map::new();
+    for (name, value) in members {
+        let overhead = name.len() + 4;
+        let Some(value) = fitting(value, room.saturating_sub(overhead)) else {
+            continue;
+        };
+        room = room.saturating_sub(overhead + written_length(&value));
+        shown.insert(name, value);
+    }
+    shown
+}
+
+/// A value that fits into `room` bytes: as it is, or the beginning of a list or of a text with a mark.
+fn fitting(value: Value, room: usize) -> Option<Value> {
+    if written_length(&value) <= room {
+        return Some(value);
+    }
+    match value {
+        Value::String(text) if room > CUT_TEXT_BYTES_MIN => {
+            Some(cut_within(&text, room - "\"\"".len()).into_owned().into())
+        }
+        Value::Array(items) => {
+            let count = items.len();
+            let mut room = room.saturating_sub("[\"… 1000 more\"]".len());
+            let mut shown: Vec<Value> = Vec::new();
+            for item in items {
+                let length = written_length(&item) + 1;
+                if length > room {
+                    break;
+                }
+                room -= length;
+                shown.push(item);
+            }
+            let more = format!("… {} more", count - shown.len());
+            (!shown.is_empty()).then(|| {
+                shown.push(more.into());
+                shown.into()
+            })
+        }
+        Value::Object(members) => {
+            let shown = fitting_members(members, room.saturating_sub("{}".len()));
+            (!shown.is_empty()).then_some(shown.into())
+        }
+        _ => None,
+    }
 }
 
 fn written_length(value: &Value) -> usize {
     match value {
-        Value::String(text) => text.len() + 2,
+        Value::String(text) => size::of_text(text) + "\"\"".len(),
         other => other.to_string().len(),
     }
 }

@@ -4,6 +4,8 @@
 //! Sizes are those of the JSON. The final cut comes after redaction, because half a secret is not recognised.
 //! Before redaction a multiple of each limit is kept, so that the search for secrets is bounded too.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
 use super::{Alternative, EXCERPT_CHARACTERS_LIMIT, Parts, Recovery, Violation, ViolationKind};
@@ -13,7 +15,8 @@ use panpan_redact::whole_words;
 /// Largest failure in any dialect, in bytes.
 pub const FAILURE_BYTES_LIMIT: usize = 64 * 1024;
 
-const MESSAGE_BYTES: usize = 2048;
+const MESSAGE_BYTES: usize = 3072;
+const MEANING_BYTES: usize = 2048;
 const NAME_BYTES: usize = 256;
 const SENTENCE_BYTES: usize = 512;
 const POINTER_BYTES: usize = 1024;
@@ -64,9 +67,11 @@ impl Parts {
 
     /// Cuts values that are too large.
     pub(super) fn bound(&mut self) {
-        cut(&mut self.message, MESSAGE_BYTES);
+        if let Cow::Owned(cut) = cut_within(&self.message, MESSAGE_BYTES) {
+            self.message = cut;
+        }
         if let Some(meaning) = &mut self.meaning {
-            cut(meaning, MESSAGE_BYTES);
+            cut(meaning, MEANING_BYTES);
         }
         let upstream = &mut self.upstream;
         for name in [
@@ -255,15 +260,32 @@ fn cut(text: &mut String, limit: usize) {
     if text.len() * 6 <= limit || size::of_text(text) <= limit {
         return;
     }
-    let mut room = limit - ELLIPSIS.len_utf8();
-    let end = text.char_indices().find(|(_, character)| {
-        let size = size::of_character(*character);
-        let is_beyond = size > room;
-        room = room.saturating_sub(size);
-        is_beyond
-    });
-    text.truncate(end.map_or(text.len(), |(end, _)| end));
+    let end = fitting(text.chars(), limit - ELLIPSIS.len_utf8());
+    text.truncate(end);
     text.push(ELLIPSIS);
+}
+
+/// A text of at most `limit` bytes of JSON, cut in its middle: compilers, tests and tracebacks say at the end
+/// what failed.
+pub(crate) fn cut_within(text: &str, limit: usize) -> Cow<'_, str> {
+    if text.len() * 6 <= limit || size::of_text(text) <= limit {
+        return Cow::Borrowed(text);
+    }
+    let half = (limit - " … ".len()) / 2;
+    let end = fitting(text.chars(), half);
+    let start = text.len() - fitting(text.chars().rev(), half);
+    Cow::Owned(format!("{} {ELLIPSIS} {}", &text[..end], &text[start..]))
+}
+
+/// How many bytes of the characters fit into `room` bytes of JSON.
+fn fitting(characters: impl Iterator<Item = char>, mut room: usize) -> usize {
+    let fits = |character: &char| {
+        let size = size::of_character(*character);
+        let fits = size <= room;
+        room = room.saturating_sub(size);
+        fits
+    };
+    characters.take_while(fits).map(char::len_utf8).sum()
 }
 
 #[cfg(test)]
@@ -330,7 +352,7 @@ mod tests {
     fn cut_values_are_marked_and_small_values_are_unchanged() {
         let cut = huge(&"x".repeat(5000)).redacted();
         assert_eq!(cut.details().unwrap()[CUT], json!(true));
-        assert!(cut.message().ends_with('…'));
+        assert!(cut.message().contains(" … "));
         let violation = &cut.violations()[0];
         assert_eq!(violation.pointer, "/input");
         assert!(violation.reason.starts_with("in a nested value"));
@@ -341,6 +363,29 @@ mod tests {
         let details = Map::from_iter([("text".to_owned(), json!("x".repeat(DETAILS_BYTES - 100)))]);
         let small = Failure::new(codes::NOT_FOUND).with_details(details.clone());
         assert_eq!(unbounded(&small.redacted()), (Some(details), Vec::new()));
+    }
+
+    #[test]
+    fn a_long_message_keeps_its_beginning_and_its_end() {
+        let log = format!(
+            "exit code 1\n{}\nerror: é is missing",
+            "note\n".repeat(2000)
+        );
+        let failure = Failure::new(codes::TOOL_FAILED)
+            .with_message(log)
+            .redacted();
+        let message = failure.message();
+        assert!(message.starts_with("exit code 1\nnote"), "{message}");
+        assert!(
+            message.ends_with("note\n\nerror: é is missing"),
+            "{message}"
+        );
+        for (length, is_cut) in [(MESSAGE_BYTES, false), (MESSAGE_BYTES + 1, true)] {
+            let text = "x".repeat(length);
+            let cut = cut_within(&text, MESSAGE_BYTES);
+            assert_eq!(cut.len() < length, is_cut);
+            assert!(cut.len() <= MESSAGE_BYTES);
+        }
     }
 
     #[test]

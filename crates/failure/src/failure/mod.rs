@@ -29,6 +29,7 @@ use crate::read::{Members, ReadError};
 use panpan_redact::Redactor;
 
 pub use bounds::FAILURE_BYTES_LIMIT;
+pub(crate) use bounds::cut_within;
 pub(crate) use canonical::{Canonical, Field, Fields};
 pub(crate) use draft::{Draft, lenient_violation, violation};
 use parts::DelaySource;

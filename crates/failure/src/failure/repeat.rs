@@ -101,24 +101,36 @@ impl Failure {
     }
 }
 
-/// Whether a sentence invites the reader to repeat the call. Such sentences of third parties are dropped
-/// where the call must not be repeated.
+/// Whether a sentence invites the reader to repeat the identical call, and says nothing else. Such sentences of
+/// third parties are dropped where the call must not be repeated. A sentence that demands something first or asks
+/// for another call (`retry with confirm=true`, `wait until it is ready`) is not such an invitation.
 pub fn invites_repeat(sentence: &str) -> bool {
-    const BEGINNINGS: [&str; 6] = [
-        "retry",
-        "try again",
-        "try the request again",
-        "repeat",
-        "resend",
-        "wait",
-    ];
-    let sentence = sentence.trim_start().to_ascii_lowercase();
-    let sentence = sentence.strip_prefix("please ").unwrap_or(&sentence);
-    BEGINNINGS.iter().any(|it| {
-        let rest = sentence.strip_prefix(it);
-        rest.is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
-    })
+    let sentence = sentence.to_ascii_lowercase();
+    let is_separator = |it: char| it.is_ascii_whitespace() || matches!(it, ',' | ';');
+    let ends = ['.', '!', '…', ' '];
+    let sentence = sentence.trim().trim_end_matches(ends);
+    let mut words = sentence.split(is_separator).filter(|it| !it.is_empty());
+    let first = words.find(|it| *it != "please");
+    let is_invited = match first {
+        Some("try") => words.next().is_some_and(|it| {
+            it == "again" || (it == "the" && words.clone().any(|it| it == "again"))
+        }),
+        Some(first) => INVITATIONS.contains(&first),
+        None => false,
+    };
+    let is_amount = |it: &str| it.starts_with(|first: char| first.is_ascii_digit());
+    is_invited
+        && words.all(|it| is_amount(it) || INVITATION_WORDS.split(' ').any(|known| known == it))
 }
+
+/// The verbs that begin an invitation to repeat a call; `try again` is the other one.
+const INVITATIONS: [&str; 5] = ["retry", "repeat", "resend", "resubmit", "wait"];
+
+/// The words that may follow in an invitation: what is repeated, when, and how patiently.
+const INVITATION_WORDS: &str = "again once more later soon shortly now the this that your same identical request call \
+                                operation action command query message it and then please retry try repeat before \
+                                retrying in after for at a an few some while bit time times moment moments second \
+                                seconds minute minutes ms or with exponential backoff delay longer";
 
 impl Parts {
     pub(super) fn may_repeat(&self) -> bool {
