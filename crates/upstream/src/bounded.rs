@@ -23,6 +23,45 @@ pub(crate) fn bounded(text: &str, characters: usize, input: &Value) -> String {
     format!("{}{ELLIPSIS}", clean[..end].trim_end())
 }
 
+/// As [`bounded`], but cut in the middle: compilers, tests and tracebacks say at the end what failed.
+pub(crate) fn bounded_within(text: &str, characters: usize, input: &Value) -> String {
+    if text.char_indices().nth(characters).is_none() {
+        return text.to_owned();
+    }
+    let clean = Redactor::new().text(text);
+    let Some(too_many) = clean.chars().count().checked_sub(characters + 1) else {
+        return clean.into_owned();
+    };
+    let at = |index: usize| {
+        let found = clean.char_indices().nth(index);
+        found.map_or(clean.len(), |(at, _)| at)
+    };
+    let first = characters / 2;
+    let head = cut_before(&clean, at(first), input);
+    let tail = cut_after(&clean, at(first + too_many + 1), input);
+    format!(
+        "{} {ELLIPSIS} {}",
+        clean[..head].trim_end(),
+        clean[tail..].trim_start()
+    )
+}
+
+/// The first position from `start` on that splits neither a word nor a value of the input.
+fn cut_after(text: &str, start: usize, input: &Value) -> usize {
+    let is_word = |it: char| it.is_ascii() && !it.is_ascii_whitespace();
+    let start = match text[..start].ends_with(is_word) {
+        true => text.len() - text[start..].trim_start_matches(is_word).len(),
+        false => start,
+    };
+    let mut latest = start;
+    for_each_text(input, &mut |value| {
+        let cut = |(at, _): &(usize, &str)| *at < start && at + value.len() > start;
+        let found = text.match_indices(value).find(cut);
+        latest = found.map_or(latest, |(at, _)| latest.max(at + value.len()));
+    });
+    latest
+}
+
 /// The last position up to `end` that splits neither a word nor a value of the input. Only ASCII words count:
 /// codes, keys and tokens are ASCII, and some scripts have no spaces.
 fn cut_before(text: &str, end: usize, input: &Value) -> usize {
@@ -32,20 +71,25 @@ fn cut_before(text: &str, end: usize, input: &Value) -> usize {
         false => end,
     };
     let mut earliest = end;
-    let mut open = vec![input];
+    for_each_text(input, &mut |value| {
+        let cut = |(at, _): &(usize, &str)| *at < end && at + value.len() > end;
+        let found = text.match_indices(value).find(cut);
+        earliest = found.map_or(earliest, |(at, _)| earliest.min(at));
+    });
+    earliest
+}
+
+/// Visits every text in a value.
+fn for_each_text(value: &Value, visit: &mut dyn FnMut(&str)) {
+    let mut open = vec![value];
     while let Some(value) = open.pop() {
         match value {
             Value::Array(items) => open.extend(items),
             Value::Object(members) => open.extend(members.values()),
-            Value::String(value) => {
-                let cut = |(at, _): &(usize, &str)| *at < end && at + value.len() > end;
-                let found = text.match_indices(value.as_str()).find(cut);
-                earliest = found.map_or(earliest, |(at, _)| earliest.min(at));
-            }
+            Value::String(text) => visit(text),
             _ => {}
         }
     }
-    earliest
 }
 
 #[cfg(test)]
@@ -72,6 +116,41 @@ mod tests {
             ),
         ] {
             assert_eq!(bounded(&text, LIMIT, &Value::Null), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_text_that_is_cut_within_keeps_its_beginning_and_its_end() {
+        for (text, expected) in [
+            ("é".repeat(LIMIT), "é".repeat(LIMIT)),
+            (
+                "é".repeat(LIMIT + 1),
+                format!("{} … {}", "é".repeat(LIMIT / 2), "é".repeat(LIMIT / 2)),
+            ),
+            (
+                "first line, then a long log, and last line".to_owned(),
+                "first … last line".to_owned(),
+            ),
+            ("a".repeat(LIMIT * 2), " … ".to_owned()),
+        ] {
+            assert_eq!(
+                bounded_within(&text, LIMIT, &Value::Null),
+                expected,
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_cut_within_leaves_no_part_of_a_secret() {
+        let phrase = json!({"login": [{"pass": "correct horse battery staple"}]});
+        for before in 0..40 {
+            let said = "x ".repeat(before) + "correct horse battery staple" + &" y".repeat(20);
+            let text = bounded_within(&said, LIMIT, &phrase);
+            assert!(
+                text.contains("correct horse battery staple") || !text.contains("horse"),
+                "{text}"
+            );
         }
     }
 

@@ -269,9 +269,9 @@ fn text_message(text: Option<&str>) -> String {
     }
 }
 
-/// Text cut to the limit.
+/// Text cut to the limit, in its middle.
 pub(super) fn bounded(text: &str) -> String {
-    crate::bounded::bounded(text, MESSAGE_CHARACTERS_LIMIT, &Value::Null)
+    crate::bounded::bounded_within(text, MESSAGE_CHARACTERS_LIMIT, &Value::Null)
 }
 
 #[cfg(test)]
