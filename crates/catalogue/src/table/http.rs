@@ -151,7 +151,7 @@ pub(crate) const SHARED: &[(&[u16], &Entry)] = &[
 
 const PAYMENT_DUE: Entry = refused(2402, "Upstream requires payment")
     .remedies(&[Remedy::ChangeState, Remedy::AskHuman])
-    .actions(&["Ask the person responsible for this tool to settle the payment that the service asks for; calling again does not help before that"]);
+    .actions(&["Do what the message asks, or ask a person to: another means of payment, a confirmation, a plan; calling again does not help before that"]);
 
 /// Statuses about the form of a request: its method (405), its headers (406, 407, 411, 417, 428, 431), its media
 /// type (415), its target (421) and its protocol (426).
@@ -180,7 +180,9 @@ const GONE: Entry = refused(2410, "Upstream resource is gone")
     .grpc(Grpc::NotFound)
     .flat(FlatCategory::Resource)
     .remedies(&[Remedy::ChangeInput])
-    .actions(&["Check the identifiers in the input: what they name does not exist any more"]);
+    .actions(&[
+        "Check the identifiers in the input: what they name does not exist any more, or has moved",
+    ]);
 
 const PRECONDITION_FAILED: Entry = refused(2412, "Upstream state does not meet the precondition")
     .flat(FlatCategory::Resource)

@@ -10,8 +10,8 @@ rows! {
         .canonical(&[Mapping::Grpc])
         .flat(FlatCategory::Execution)
         .effect(Effect::Unknown)
-        .remedies(&[Remedy::ChangeInput, Remedy::UseAlternative])
-        .actions(&["Read the message; change the input if that is the reason it gives"])
+        .remedies(&[Remedy::ChangeInput, Remedy::UseAlternative, Remedy::AskHuman])
+        .actions(&["Read the message; change the input if that is the reason it gives, else ask a person instead of repeating the call"])
         .alternatives(&["Reach the goal with another operation"]);
     ERR_CANCELLED: 111, "The call was cancelled", Permanent =>
         .http(499)

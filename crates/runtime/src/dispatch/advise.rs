@@ -13,6 +13,7 @@ use panpan_failure::{
 use super::Dispatcher;
 use super::claim::{honours_key, is_harmless};
 use super::correction::correction;
+use super::repetition::{self, Repetition};
 use super::request::Call;
 use super::stamp::{self, KEY_DETAIL};
 use crate::registry::{Operation, Registry};
@@ -40,8 +41,8 @@ struct Situation<'a> {
     honours_key: bool,
     /// How often the identical call has failed in a row, including this time.
     streak: u32,
-    /// Whether the failure itself states a delay.
-    has_stated_delay: bool,
+    /// The delay that the failure itself states.
+    stated_delay_ms: Option<u64>,
     /// The argument that contained the input, such as `input`, if the caller sent other arguments too.
     input_argument: Option<&'static str>,
     /// The operation that shows whether a change took effect.
@@ -90,11 +91,11 @@ impl Dispatcher {
             }
             _ => failure,
         };
-        let has_stated_delay = failure.stated_retry_after_ms().is_some_and(|it| it > 0);
+        let stated_delay_ms = failure.stated_retry_after_ms().filter(|it| *it > 0);
         let before = failure.take_recovery();
         let situation = Situation {
             is_kept: retention == Retention::Kept,
-            has_stated_delay,
+            stated_delay_ms,
             streak: self.streak(&failure, operation, call),
             ..self.with_registry(|registry| situation(&failure, operation, call, registry))
         };
@@ -149,7 +150,7 @@ fn situation<'a>(
         is_harmless: is_harmless(operation, &call.input),
         honours_key: honours_key(operation),
         streak: 0,
-        has_stated_delay: false,
+        stated_delay_ms: None,
         input_argument: call.input_argument,
         shows_effect: name(&related.shows_effect).filter(callable),
         lists: name(&related.lists).filter(callable),
@@ -220,7 +221,7 @@ fn misleads(action: &str) -> bool {
 
 /// Whether an action is one of those that this file writes.
 fn is_advice(action: &str) -> bool {
-    const BEGINNINGS: [&str; 12] = [
+    const BEGINNINGS: [&str; 13] = [
         "Repeat the identical call",
         "Repeat the call with the same idempotency_key",
         "Repeat the call with idempotency_key gateway-",
@@ -233,6 +234,7 @@ fn is_advice(action: &str) -> bool {
         "If this is different work",
         "If the same input becomes valid later",
         "What this call should create may already exist",
+        "What this call should do may already be done",
     ];
     let repeats = action.starts_with("Wait ") && action.contains(" ms, then repeat the ");
     let looks = action.starts_with("Call ") && action.contains("whether this call took effect");
@@ -241,7 +243,7 @@ fn is_advice(action: &str) -> bool {
 
 /// The delay before a call is repeated: as the failure states, or longer with each failure in a row.
 fn delay_ms(current_ms: Option<u64>, kind: &Kind, situation: Situation<'_>) -> Option<u64> {
-    if situation.has_stated_delay {
+    if situation.stated_delay_ms.is_some() {
         return current_ms;
     }
     let default_ms = kind.default_retry_after_ms().or(current_ms)?;
@@ -289,6 +291,9 @@ fn took_effect(situation: Situation<'_>) -> String {
 fn check(failure: &Failure, situation: Situation<'_>, defaults: Vec<String>) -> Vec<String> {
     if failure.code().as_str() == codes::ERR_IDEMPOTENCY_KEY_REUSED.code {
         return reused_key(situation);
+    }
+    if let Some(look) = existing_item(failure, situation) {
+        return vec![look];
     }
     let is_refused = failure.repeat() == Some(Repeat::Refused);
     if let Key::Generated(key) = situation.key
@@ -341,21 +346,29 @@ fn may_pass(failure: &Failure) -> bool {
 /// How to make a call again that did not take effect.
 fn make_again(failure: &Failure, situation: Situation<'_>) -> String {
     let is_kept = failure.repeat() == Some(Repeat::Frozen) || !failure.retryable();
-    // The service may still be working on the request.
-    let unless = match is_unanswered(failure) {
-        true => "If it did not, and still has not a minute later",
-        false => "If it did not",
-    };
+    let unless = unless_it_took_effect(failure, situation);
     match situation.key {
         Key::Caller(_) if situation.honours_key && !is_kept => {
-            format!("{unless}, repeat the call with the same idempotency_key")
+            format!("{unless} repeat the call with the same idempotency_key")
         }
         Key::Caller(key) => format!(
-            "{unless}, call again with a new idempotency_key: {key} keeps this failure until an \
+            "{unless} call again with a new idempotency_key: {key} keeps this failure until an \
              operator reopens it with {REOPEN}"
         ),
-        Key::Generated(_) => format!("{unless}, make the call again without an idempotency_key"),
-        Key::None => format!("{unless}, make the call again"),
+        Key::Generated(_) => format!("{unless} make the call again without an idempotency_key"),
+        Key::None => format!("{unless} make the call again"),
+    }
+}
+
+/// The beginning of the advice to make a call again.
+fn unless_it_took_effect(failure: &Failure, situation: Situation<'_>) -> String {
+    match situation.stated_delay_ms {
+        // The service may still be working on the request.
+        _ if is_unanswered(failure) => {
+            "If it did not, and still has not a minute later,".to_owned()
+        }
+        Some(delay_ms) => format!("If it did not, wait {delay_ms} ms, then"),
+        None => "If it did not,".to_owned(),
     }
 }
 
@@ -442,6 +455,9 @@ fn change(failure: &Failure, situation: Situation<'_>, mut defaults: Vec<String>
     if let Some(action) = existing_item(failure, situation) {
         return action;
     }
+    if let Some(action) = other_denial(failure) {
+        return action;
+    }
     let corrected = correction(failure, situation.input_argument);
     if let Some(corrected) = corrected.filter(|_| input_is_wrong) {
         return corrected;
@@ -476,22 +492,56 @@ fn missing_item(failure: &Failure, situation: Situation<'_>) -> Option<String> {
     }
 }
 
-/// What to do if the item that a call should create already exists: with other input it would be created twice.
+/// What to do if something already exists or is done: with other input it would be created or done twice.
 fn existing_item(failure: &Failure, situation: Situation<'_>) -> Option<String> {
-    const EXISTS: [&str; 3] = ["exist", "been created", "been placed"];
-    let (_, rest) = failure.message().split_once(" already ")?;
-    let exists = EXISTS.iter().any(|it| rest.starts_with(it));
-    if situation.is_read || !exists {
-        return None;
-    }
+    let found = repetition::of(failure).filter(|_| !situation.is_read)?;
     let look = match situation.shows_effect.or(situation.lists) {
         Some(operation) => format!("call {operation} to see it"),
         None => "look at it".to_owned(),
     };
-    Some(format!(
-        "What this call should create may already exist: {look} before doing anything else, and change the input \
-         only to create another one"
-    ))
+    Some(match found {
+        Repetition::Exists => format!(
+            "What this call should create may already exist: {look} before doing anything else, and change the \
+             input only to create another one"
+        ),
+        Repetition::IsDone => format!(
+            "What this call should do may already be done or under way: {look} before doing anything else, and \
+             change the input only to do something else"
+        ),
+    })
+}
+
+/// What to do about a denial whose reason is not access: a plan, terms, a state, a balance.
+fn other_denial(failure: &Failure) -> Option<String> {
+    const ABOUT_ACCESS: [&str; 16] = [
+        "access",
+        "allowed",
+        "auth",
+        "credential",
+        "denied",
+        "forbidden",
+        "key",
+        "log in",
+        "login",
+        "permi",
+        "privilege",
+        "right",
+        "role",
+        "scope",
+        "sign",
+        "token",
+    ];
+    let status = failure.upstream().and_then(|it| it.status);
+    let message = failure.message().to_ascii_lowercase();
+    let is_explained = message.contains(' ') && !message.contains("answered http");
+    let is_other = status == Some(403)
+        && is_explained
+        && !ABOUT_ACCESS.iter().any(|word| message.contains(word));
+    is_other.then(|| {
+        "Do what the message asks, or ask the person responsible for this tool to; another credential helps \
+         only if the message asks for one"
+            .to_owned()
+    })
 }
 
 /// Whether the requested item does not exist. An unknown operation is a different failure.

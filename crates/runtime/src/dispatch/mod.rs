@@ -37,6 +37,7 @@ mod record_keyed;
 mod recover;
 mod redact;
 mod repeated_failures;
+mod repetition;
 mod replay;
 mod request;
 mod resolve;

@@ -26,7 +26,7 @@ fn situations() -> Vec<Situation<'static>> {
                             is_harmless,
                             honours_key,
                             streak,
-                            has_stated_delay: false,
+                            stated_delay_ms: None,
                             input_argument: None,
                             shows_effect: related.map(|()| SHOW),
                             lists: related.map(|()| LIST),
@@ -183,7 +183,7 @@ fn write_with(key: Key<'static>) -> Situation<'static> {
         is_harmless: false,
         honours_key: false,
         streak: 0,
-        has_stated_delay: false,
+        stated_delay_ms: None,
         input_argument: None,
         shows_effect: Some(SHOW),
         lists: Some(LIST),
@@ -309,6 +309,53 @@ fn an_existing_item_is_looked_at_before_another_one_is_created() {
         ..write
     };
     assert!(!actions(failure(), read)[0].contains("already exist"));
+}
+
+#[test]
+fn a_change_that_is_done_already_is_looked_at_before_anything_else() {
+    for effect in [Effect::None, Effect::Unknown] {
+        let failure = Failure::new(codes::TOOL_FAILED)
+            .with_message("Invoice INV-9 is already paid")
+            .with_effect(effect)
+            .with_repeat(Repeat::OnlyWithoutEffect);
+        let found = actions(failure, write_with(Key::None));
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].contains("may already be done or under way: call s/show"));
+    }
+}
+
+#[test]
+fn a_stated_delay_is_kept_where_a_write_has_to_be_checked_first() {
+    let failure = Failure::new(Kind::of("HTTP_503").unwrap())
+        .with_effect(Effect::Unknown)
+        .with_repeat(Repeat::OnlyWithoutEffect);
+    let situation = Situation {
+        stated_delay_ms: Some(180_000),
+        ..write_with(Key::None)
+    };
+    let expected = "If it did not, wait 180000 ms, then make the call again";
+    assert_eq!(actions(failure, situation)[1], expected);
+}
+
+#[test]
+fn a_denial_for_another_reason_than_access_does_not_ask_for_a_credential() {
+    for (message, asks_for_access) in [
+        ("insufficient buying power", false),
+        ("Repository was archived so is read-only.", false),
+        ("User lacks the scope orders:write", true),
+        ("api.example.com answered HTTP 403", true),
+        ("Forbidden", true),
+    ] {
+        let failure = Failure::new(Kind::of("HTTP_403").unwrap())
+            .with_message(message)
+            .with_upstream(panpan_failure::Upstream::status(403));
+        let found = actions(failure, write_with(Key::None));
+        assert_eq!(
+            found[0].contains("obtain access"),
+            asks_for_access,
+            "{found:?}"
+        );
+    }
 }
 
 #[test]
