@@ -18,7 +18,12 @@ struct Client(RunningService<RoleClient, ()>);
 
 impl Client {
     async fn start() -> Self {
-        let command = Command::from(panpan(["mcp", "--store", "memory:"]));
+        Self::start_with(|command| command).await
+    }
+
+    async fn start_with(change: impl FnOnce(&mut Command) -> &mut Command) -> Self {
+        let mut command = Command::from(panpan(["mcp", "--store", "memory:"]));
+        change(&mut command);
         let child = TokioChildProcess::new(command).unwrap();
         Self(().serve(child).await.unwrap())
     }
@@ -61,6 +66,15 @@ impl Client {
     async fn leave(self) {
         self.0.cancel().await.unwrap();
     }
+}
+
+#[tokio::test]
+async fn the_form_of_tools_is_a_setting_on_stdio_too() {
+    let client = Client::start_with(|it| it.env("PANPAN_MCP_TOOLS", "search")).await;
+    let tools = client.0.list_all_tools().await.unwrap();
+    let names: Vec<&str> = tools.iter().map(|tool| &*tool.name).collect();
+    assert_eq!(names, ["search", "schema", "call", "batch"]);
+    client.leave().await;
 }
 
 #[tokio::test]

@@ -89,12 +89,7 @@ pub enum Error {
 /// made in the name of one caller.
 ///
 /// Nothing else may write to stdout meanwhile.
-pub async fn serve_stdio(gateway: Gateway, caller: Caller) -> Result<(), Error> {
-    serve_stdio_as(gateway, caller, ToolForm::default()).await
-}
-
-/// Serves like [`serve_stdio`], with a choice of [`ToolForm`].
-pub async fn serve_stdio_as(gateway: Gateway, caller: Caller, form: ToolForm) -> Result<(), Error> {
+pub async fn serve_stdio(gateway: Gateway, caller: Caller, form: ToolForm) -> Result<(), Error> {
     let (input, output) = stdio_pipes();
     let (transport, end) = StdioTransport::new(input, output);
     let disconnected = CancellationToken::new();
