@@ -248,6 +248,7 @@ impl Fixture {
                 return;
             }
         }
+        panic!("the stream of {root} ended before the flow rested");
     }
 }
 
