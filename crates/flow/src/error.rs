@@ -238,7 +238,8 @@ fn tree_too_large(task: TaskId, tasks: usize) -> Failure {
         .with_alternatives([alternative.into()])
 }
 
-/// What a caller can do instead. One that wanted to cancel a task is never told to run it: that could repeat an effect.
+/// What a caller can do instead. The action never advises a caller who wanted to cancel a task to run it: that could
+/// repeat an effect.
 fn instead_of(transition: Transition) -> &'static str {
     match (transition.current, transition.requested) {
         (State::Pending, _) => "Run the task with tasks/execute, or cancel it with tasks/cancel",

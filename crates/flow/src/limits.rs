@@ -1,4 +1,5 @@
-//! How many tasks of one flow or one operation run at once in a process: none of an operation that it does not offer.
+//! Limits on the tasks that run at once in a process: per flow, and per operation. A process runs no task whose
+//! operation it does not offer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -13,7 +14,8 @@ use crate::ports::{Key, Row};
 /// How long a ready task waits for a process that offers its operation before it fails: 10 minutes.
 pub const OPERATION_MISSING_MS: u64 = 10 * 60 * 1000;
 
-/// When a process that offers an operation shows that it does, for tasks that another one has set aside.
+/// How long a task may be set aside before a process that offers its operation renews its place, so that it does not
+/// fail.
 const STILL_OFFERED_MS: u64 = OPERATION_MISSING_MS / 2;
 
 /// The times of groups have this precision, so that there are few groups.

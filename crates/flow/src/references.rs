@@ -18,8 +18,8 @@ use thiserror::Error;
 use crate::kept::read_kept;
 use crate::task::{TaskId, result_object};
 
-/// The largest inputs after references are resolved, in bytes. Many references to one large result would
-/// otherwise multiply it.
+/// The most bytes that references may add to the inputs of a task. Many references to one large result would otherwise
+/// multiply it.
 pub const RESOLVED_BYTES_LIMIT: usize = 16 * 1024 * 1024;
 
 /// The most bytes of the results that the inputs of one task may refer to. They are read as a whole, whatever part of
@@ -190,8 +190,10 @@ pub enum ReferenceError {
         /// The reference.
         reference: Reference,
     },
-    /// The inputs are too large.
-    #[error("inputs{at}: with {reference} the inputs exceed {RESOLVED_BYTES_LIMIT} bytes")]
+    /// The values of the references are too large together.
+    #[error(
+        "inputs{at}: with {reference}, the values of the references exceed {RESOLVED_BYTES_LIMIT} bytes"
+    )]
     TooLarge {
         /// Where the first reference beyond the limit is in the inputs.
         at: String,

@@ -22,7 +22,7 @@ pub struct Run {
     pub recoveries: u32,
     /// Whether a process holds the task. If its time comes meanwhile, that process has stopped.
     pub is_held: bool,
-    /// Whether the task was told to run. Until then it waits although its dependencies may be satisfied.
+    /// Whether the task was released. Until then it waits, even if its dependencies are satisfied.
     pub is_released: bool,
     /// How many dependencies are not satisfied.
     pub waiting: u32,
@@ -52,7 +52,7 @@ pub enum Queued {
 /// What happens to a task.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TaskEvent {
-    /// It is told to run.
+    /// A caller releases it.
     Released,
     /// A process takes it until the end of a lease.
     Claimed {
@@ -76,7 +76,7 @@ pub enum TaskEvent {
     Cancelled,
     /// A caller executes it again after it ended.
     Reset,
-    /// It waits until it is told to run, although it was told before.
+    /// Its release is taken back: it waits until it is released again.
     Withheld,
     /// A dependency became satisfied (negative) or unsatisfied (positive).
     DependenciesChanged(i64),
@@ -85,7 +85,7 @@ pub enum TaskEvent {
 /// What follows from an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Tell listeners.
+    /// Add an entry to the journal.
     Announce(Announcement),
     /// Count the satisfied dependencies of dependents again.
     UpdateDependents {
@@ -98,7 +98,7 @@ pub enum Action {
     StopHandler,
 }
 
-/// What listeners are told about a task.
+/// What an entry of the journal says about a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Announcement {
     /// It started, or it is pending again.

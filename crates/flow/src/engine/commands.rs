@@ -30,7 +30,7 @@ pub(crate) struct Execute {
     pub(crate) webhook: Option<Webhook>,
 }
 
-/// What was told to run.
+/// What an execution began.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Executed {
     pub(crate) root: TaskId,
@@ -83,7 +83,7 @@ async fn set_webhook(rows: &mut dyn Rows, root: Key, webhook: &Webhook) -> Resul
 /// The tasks that an execution runs.
 #[derive(Debug)]
 struct Execution {
-    /// Tasks that are told to run.
+    /// Tasks that are released.
     released: Vec<Row>,
     /// Tasks that run again because they depend on others that do.
     dependents: Vec<Row>,
@@ -160,7 +160,7 @@ impl Execution {
         Ok(())
     }
 
-    /// Tells the tasks to run. Returns how many begin a new generation, and how many events say what happened.
+    /// Releases the tasks. Returns how many begin a new generation, and how many events were added.
     async fn start(self, rows: &mut dyn Rows) -> Result<(usize, usize), StoreError> {
         let mut changes = Changes::new(rows);
         let first = self.released.first().cloned();

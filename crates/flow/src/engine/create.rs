@@ -89,9 +89,8 @@ pub(crate) async fn create(
     })
 }
 
-/// If tasks that join a flow are released, the journal says so, and also if the flow rests all the same because they are
-/// blocked: a reader that waits for them learns how the flow rests. Returns the number of the last entry before. The last
-/// step of a transaction.
+/// Notes in the journal that released tasks have joined the flow, and that it rests if they are blocked, so that a reader
+/// that waits for them gets an end. Returns the number of the last entry before. The last step of a transaction.
 async fn announce_joined(
     rows: &mut dyn Rows,
     flow: Key,

@@ -3,8 +3,7 @@
 //! `caller` knows with which authority tasks run. `changes` applies events to tasks and carries them to dependents,
 //! `check` validates tasks against stored ones, and `cycle` finds cycles among them. The other modules are the
 //! transactions: `create`, `copy`, `update`, `claim`, `contents` and `work` (what a worker does), `commands` (what a
-//! caller does), `view` (what a caller reads), `sweep`;
-//! `turns` orders ready tasks; `notice` adds messages to webhooks.
+//! caller does), `view` (what a caller reads), `sweep`. `turns` orders ready tasks; `notice` adds messages to webhooks.
 
 mod caller;
 mod changes;

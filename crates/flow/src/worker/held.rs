@@ -19,7 +19,7 @@ use crate::task::TaskId;
 /// How often tasks are looked after while they run.
 const LOOK_MS: u64 = 1000;
 
-/// Leases are extended when this share of them has passed.
+/// A lease is extended when a third of it has passed.
 const HEARTBEATS_PER_LEASE: u64 = 3;
 
 /// How often the store learns that this process still offers what others have set aside.

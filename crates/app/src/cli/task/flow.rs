@@ -114,7 +114,7 @@ impl SeenFlow {
         event.has_details || task.retry_at.is_some() || task.attempts > 1
     }
 
-    /// Tasks whose next attempt was due before now: no event tells that it has begun.
+    /// Tasks whose next attempt was due before now: no event says that it has begun.
     pub(super) fn due(&self, now: Timestamp) -> impl Iterator<Item = TaskId> {
         let tasks = self.rows.iter().map(|row| &row.task);
         let tasks = tasks.filter(|task| task.state == State::InProgress);

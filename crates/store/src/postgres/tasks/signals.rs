@@ -1,4 +1,4 @@
-//! Tells processes of each other's changes with LISTEN and NOTIFY, over a connection of its own.
+//! Notifies processes of each other's changes with LISTEN and NOTIFY, over a connection of its own.
 //!
 //! A hint: nothing depends on it, because workers and streams also look by themselves from time to time. So a
 //! notification is sent after the transaction, and reports all changes since the last one.
