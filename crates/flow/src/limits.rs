@@ -152,8 +152,8 @@ pub(crate) struct Room {
     offered: Offered,
     /// Whether tasks end whose operation no process has offered for long.
     gives_up: bool,
-    /// The names of groups whose tasks are left where they are.
-    left_aside: BTreeSet<Arc<str>>,
+    /// The names of groups whose tasks stay set aside.
+    skipped: BTreeSet<Arc<str>>,
     running: BTreeMap<Group, usize>,
 }
 
@@ -185,9 +185,9 @@ impl Room {
         self
     }
 
-    /// Leaves the tasks of a group where they are.
-    pub(crate) fn leave_aside(&mut self, group: Arc<str>) {
-        self.left_aside.insert(group);
+    /// Does not recall the tasks of a group.
+    pub(crate) fn skip(&mut self, group: Arc<str>) {
+        self.skipped.insert(group);
     }
 
     /// Whether there is any limit, apart from operations that the process does not offer.
@@ -196,14 +196,14 @@ impl Room {
     }
 
     /// How many more tasks may run of those that are set aside in the group of this name.
-    pub(crate) fn left_of(&self, name: &Arc<str>) -> usize {
+    pub(crate) fn free_in(&self, name: &Arc<str>) -> usize {
         match Group::from_name(name) {
-            _ if self.left_aside.contains(name) => 0,
+            _ if self.skipped.contains(name) => 0,
             Some(Group::Missing { operation, .. }) => match self.offered.has(&operation) {
-                true => self.left(&Group::Operation(operation)),
+                true => self.free(&Group::Operation(operation)),
                 false => 0,
             },
-            Some(group) => self.left(&group),
+            Some(group) => self.free(&group),
             None => usize::MAX,
         }
     }
@@ -229,7 +229,7 @@ impl Room {
         }
     }
 
-    fn left(&self, group: &Group) -> usize {
+    fn free(&self, group: &Group) -> usize {
         let running = self.running.get(group).copied().unwrap_or_default();
         self.limits.of(group).saturating_sub(running)
     }
@@ -239,7 +239,7 @@ impl Room {
         let missing = row.operation.as_ref().filter(|it| !self.offered.has(it));
         match missing {
             Some(operation) => Some(Group::missing(operation.clone(), now)),
-            None if self.is_limited() => Group::all_of(row).find(|group| self.left(group) == 0),
+            None if self.is_limited() => Group::all_of(row).find(|group| self.free(group) == 0),
             None => None,
         }
     }

@@ -59,8 +59,8 @@ const BATCH_LIMIT: usize = 256;
 /// How long to wait after the store failed.
 const STORE_RETRY_MS: u64 = 500;
 
-/// How long a group is left aside whose tasks were recalled for nothing.
-const LEFT_ASIDE_MS: u64 = 60_000;
+/// How long a group is skipped whose tasks were recalled for nothing.
+const SKIPPED_MS: u64 = 60_000;
 
 /// Runs tasks of a store.
 #[derive(Debug)]
@@ -203,7 +203,7 @@ impl Worker {
             .offering(Offered::In(self.dispatcher.registry()))
             .giving_up(now >= self.gives_up_at);
         for group in self.not_offered.keys() {
-            room.leave_aside(group.clone());
+            room.skip(group.clone());
         }
         room
     }
@@ -238,7 +238,7 @@ impl Worker {
         };
         self.held.remove(finished.iter().map(|it| it.lease));
         self.may_be_ready = claimed.may_have_more || limit == 0;
-        let until = later(self.ports.clock.now(), LEFT_ASIDE_MS);
+        let until = later(self.ports.clock.now(), SKIPPED_MS);
         let not_offered = claimed.not_offered.into_iter();
         self.not_offered.extend(not_offered.map(|it| (it, until)));
         for task in claimed.tasks {
