@@ -5,7 +5,7 @@ use std::sync::Arc;
 use panpan_runtime::Registry;
 use panpan_runtime::ports::StoreError;
 
-use crate::engine::{self, Claimed, ClaimedTask, Ended, Extended, Finished, Lease};
+use crate::engine::{self, Claimed, ClaimedTask, Ended, Finished, Heartbeat, Lease};
 use crate::limits::{Offered, Room, TaskLimits};
 use crate::ports::{self, Ending, Row, Tasks};
 use crate::task::TaskId;
@@ -96,14 +96,14 @@ impl HandWorker {
         progress: Option<f64>,
         lease_ms: u64,
     ) -> Result<bool, StoreError> {
-        let extended = [Extended {
+        let heartbeats = [Heartbeat {
             lease: held.lease,
             progress,
         }];
-        let extension = ports::write(&*self.0, move |rows| {
-            Box::pin(async move { engine::extend(rows, &extended, lease_ms).await })
+        let done = ports::write(&*self.0, move |rows| {
+            Box::pin(async move { engine::extend(rows, &heartbeats, lease_ms).await })
         });
-        Ok(!extension.await?.extended.is_empty())
+        Ok(!done.await?.extended.is_empty())
     }
 }
 

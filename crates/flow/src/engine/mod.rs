@@ -36,4 +36,4 @@ pub(crate) use view::{
     Fields, FoundTask, Listed, Visible, children, find, find_visible, list, tree,
 };
 pub use work::JOURNAL_EVENTS_LIMIT;
-pub(crate) use work::{Ended, Extended, Finished, Lease, extend, finish, later, lost, rest};
+pub(crate) use work::{Ended, Finished, Heartbeat, Lease, extend, finish, later, lost, rest};
