@@ -31,7 +31,7 @@ use stored::StoredTask;
 
 pub use inputs::{TASK_QUESTIONS_LIMIT, TASK_QUESTIONS_PER_OWNER_LIMIT, TaskInputs};
 pub(super) use session::may_list;
-pub(super) use support::{TaskSupport, ask_first};
+pub(super) use support::{ask_first, runs_as_task};
 pub(super) use wire::{declare_for_session, keep_task_member, may_have_task_member, pass_unread};
 
 const EXECUTE: &str = "tasks/execute";
