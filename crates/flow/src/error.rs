@@ -17,7 +17,7 @@ const LISTED_LIMIT: usize = 50;
 
 /// Why a command about tasks is refused.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum TaskError {
+pub(crate) enum TaskError {
     /// There is no task with this id.
     #[error("there is no task {0}")]
     NotFound(TaskId),
@@ -111,7 +111,7 @@ impl TaskError {
 
 /// Why a task cannot be deleted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Obstacle {
+pub(crate) enum Obstacle {
     /// It has started or ended.
     #[error("it is {0}, and only a pending task can be deleted")]
     State(State),
@@ -125,11 +125,11 @@ pub enum Obstacle {
 
 /// Tasks that would have to be deleted first.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Blockers {
+pub(crate) struct Blockers {
     /// The tasks.
-    pub tasks: Vec<TaskId>,
+    pub(crate) tasks: Vec<TaskId>,
     /// Whether all of them can be deleted.
-    pub are_pending: bool,
+    pub(crate) are_pending: bool,
 }
 
 /// A refusal does not undo the transaction of a store; an error of the store does.
@@ -142,15 +142,15 @@ pub(crate) fn refused<T>(done: Result<T, TaskError>) -> Result<Result<T, TaskErr
 
 /// A dependency that a task waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unsatisfied {
+pub(crate) struct Unsatisfied {
     /// The task that it depends on.
-    pub id: TaskId,
+    pub(crate) id: TaskId,
     /// The state of that task.
-    pub state: State,
+    pub(crate) state: State,
     /// Whether that task has to succeed.
-    pub required: bool,
+    pub(crate) required: bool,
     /// Whether that task runs, or will run without another command.
-    pub runs: bool,
+    pub(crate) runs: bool,
 }
 
 impl From<TaskError> for Failure {

@@ -49,7 +49,7 @@ impl WebhookKey {
 /// shows more than its host.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Webhook {
+pub(crate) struct Webhook {
     url: String,
 }
 

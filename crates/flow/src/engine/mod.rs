@@ -31,9 +31,8 @@ pub(crate) use notice::NOTIFY;
 pub(crate) use sweep::sweep;
 pub use sweep::{FLOWS_KEPT_MS, FLOWS_SWEPT_AT_ONCE};
 pub(crate) use update::{Update, update};
-pub use view::ANSWER_BYTES_LIMIT;
 pub(crate) use view::{
-    Fields, FoundTask, Listed, Visible, children, find, find_visible, list, tree,
+    ANSWER_BYTES_LIMIT, Fields, FoundTask, Listed, Visible, children, find, find_visible, list,
+    tree,
 };
-pub use work::JOURNAL_EVENTS_LIMIT;
 pub(crate) use work::{Ended, Finished, Heartbeat, Lease, extend, finish, later, lost, rest};

@@ -16,7 +16,7 @@ const FLOW_PAGE: u64 = 10_000;
 
 /// The most bytes of tasks in an answer, about. A list ends before a task that does not fit; a tree that does not fit is
 /// refused.
-pub const ANSWER_BYTES_LIMIT: usize = 8 * 1024 * 1024;
+pub(crate) const ANSWER_BYTES_LIMIT: usize = 8 * 1024 * 1024;
 
 /// How many tasks are read with their details at once: each may have a large result.
 const DETAILS_AT_ONCE: usize = 32;

@@ -14,7 +14,7 @@ use crate::step::{Announcement, TaskEvent};
 
 /// The newest events of a flow that are kept, about: a flow is looked at when it rests, and with each heartbeat of its
 /// tasks. The events of one run of the largest flow fit.
-pub const JOURNAL_EVENTS_LIMIT: usize = 500_000;
+pub(super) const JOURNAL_EVENTS_LIMIT: usize = 500_000;
 
 /// A held task. Only the newest epoch can end it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
