@@ -13,7 +13,7 @@ use crate::state::{State, Transition};
 use crate::task::TaskId;
 
 /// The most ids that a failure lists.
-const LISTED_LIMIT: usize = 50;
+pub(crate) const LISTED_LIMIT: usize = 50;
 
 /// Why a command about tasks is refused.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -130,14 +130,6 @@ pub(crate) struct Blockers {
     pub(crate) tasks: Vec<TaskId>,
     /// Whether all of them can be deleted.
     pub(crate) are_pending: bool,
-}
-
-/// A refusal does not undo the transaction of a store; an error of the store does.
-pub(crate) fn refused<T>(done: Result<T, TaskError>) -> Result<Result<T, TaskError>, StoreError> {
-    match done {
-        Err(TaskError::Store(error)) => Err(error),
-        other => Ok(other),
-    }
 }
 
 /// A dependency that a task waits for.

@@ -7,10 +7,10 @@ use panpan_runtime::ports::StoreError;
 
 use super::caller::{CallableMethods, Caller};
 use super::changes::Changes;
-use super::notice::NOTIFY;
+use super::notice::{NOTIFY, notify};
 use super::view::{Visible, find_visible, root_of, whole_flow};
 use super::work::{announce_rest, rest};
-use crate::error::{Blockers, Obstacle, TaskError, Unsatisfied};
+use crate::error::{Blockers, LISTED_LIMIT, Obstacle, TaskError, Unsatisfied};
 use crate::ports::{Ending, Filter, Key, Page, Row, Rows, StoredOutcome};
 use crate::state::{State, Transition};
 use crate::step::{Queued, TaskEvent, is_satisfied};
@@ -46,7 +46,7 @@ pub(crate) async fn execute(
     caller: &Caller,
     command: &Execute,
 ) -> Result<Executed, TaskError> {
-    let row = find_visible(rows, &caller.visible, command.id).await??;
+    let row = find_visible(rows, &caller.visible, command.id).await?;
     let root = root_of(rows, &row).await?;
     if command.webhook.is_some() && !caller.visible.includes(&root) {
         return Err(caller.visible.refuse(root.id));
@@ -246,7 +246,7 @@ pub(crate) async fn cancel(
     visible: &Visible,
     command: &Cancel,
 ) -> Result<(Row, Vec<TaskId>), TaskError> {
-    let row = find_visible(rows, visible, command.id).await??;
+    let row = find_visible(rows, visible, command.id).await?;
     let message = command
         .message
         .as_deref()
@@ -277,10 +277,10 @@ pub(super) async fn cancel_found(
     };
     rows.keep(&[outcome]).await?;
     rows.set_histories(&[(row.key, None)]).await?;
-    // A webhook hears of flows that were executed, and not of each task that is cancelled before.
-    match was_released {
-        true => drop(rest(rows, &[row.flow]).await?),
-        false => drop(announce_rest(rows, &[row.flow]).await?),
+    let roots = announce_rest(rows, &[row.flow]).await?;
+    // A webhook gets messages about flows that were executed, and not about each task that is cancelled before.
+    if was_released {
+        notify(rows, &roots).await?;
     }
     Ok((row, stopped))
 }
@@ -298,14 +298,11 @@ pub(crate) async fn delete(
     rows: &mut dyn Rows,
     visible: &Visible,
     id: TaskId,
-) -> Result<Result<(), TaskError>, StoreError> {
-    let row = match find_visible(rows, visible, id).await? {
-        Ok(row) => row,
-        Err(refused) => return Ok(Err(refused)),
-    };
+) -> Result<(), TaskError> {
+    let row = find_visible(rows, visible, id).await?;
     let refuse = |obstacle: Obstacle| {
         let task = row.id;
-        Ok(Err(TaskError::CannotDelete { task, obstacle }))
+        Err(TaskError::CannotDelete { task, obstacle })
     };
     if row.run.state != State::Pending {
         return refuse(Obstacle::State(row.run.state));
@@ -318,7 +315,7 @@ pub(crate) async fn delete(
     };
     let page = Page {
         offset: 0,
-        limit: 50,
+        limit: LISTED_LIMIT as u64,
     };
     let children = rows.list(&children, page).await?;
     if !children.is_empty() {
@@ -334,7 +331,7 @@ pub(crate) async fn delete(
     if row.run.queued != Queued::No {
         rest(rows, &[row.flow]).await?;
     }
-    Ok(Ok(()))
+    Ok(())
 }
 
 fn blockers(rows: &[Row]) -> Blockers {

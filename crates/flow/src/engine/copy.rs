@@ -42,7 +42,7 @@ pub(crate) async fn copy(
     let visible = &caller.visible;
     let originals = match command.with_children {
         true => tree_definitions(rows, visible, command.id).await?,
-        false => vec![find(rows, visible, command.id).await??],
+        false => vec![find(rows, visible, command.id).await?],
     };
     let new_id = |found: &FoundTask| (found.row.id, TaskId::from_random(ids.new_id()));
     let copies = Copies {

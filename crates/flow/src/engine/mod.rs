@@ -32,7 +32,6 @@ pub(crate) use sweep::sweep;
 pub use sweep::{FLOWS_KEPT_MS, FLOWS_SWEPT_AT_ONCE};
 pub(crate) use update::{Update, update};
 pub(crate) use view::{
-    ANSWER_BYTES_LIMIT, Fields, FoundTask, Listed, Visible, children, find, find_visible, list,
-    tree,
+    ANSWER_BYTES_LIMIT, Fields, FoundTask, Listed, Visible, children, find, generations, list, tree,
 };
 pub(crate) use work::{Ended, Finished, Heartbeat, Lease, extend, finish, later, lost, rest};

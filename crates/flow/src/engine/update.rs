@@ -46,7 +46,7 @@ pub(crate) async fn update(
     command: &Update,
 ) -> Result<(Row, Vec<TaskId>), TaskError> {
     let updates = &command.updates;
-    let row = find_visible(rows, &caller.visible, command.id).await??;
+    let row = find_visible(rows, &caller.visible, command.id).await?;
     let definition = definition(rows, row.key).await?;
     if matches!(definition.origin, Provenance::Archive(_)) {
         return Err(TaskError::Archived(row.id));

@@ -94,17 +94,16 @@ pub(crate) struct FoundTask {
 }
 
 /// The row of a task that the caller may see.
-pub(crate) async fn find_visible(
+pub(super) async fn find_visible(
     rows: &mut dyn Rows,
     visible: &Visible,
     id: TaskId,
-) -> Result<Result<Row, TaskError>, StoreError> {
-    let found = rows.find(&[id]).await?.pop();
-    Ok(match found {
+) -> Result<Row, TaskError> {
+    match rows.find(&[id]).await?.pop() {
         Some(row) if visible.includes(&row) => Ok(row),
         Some(_) => Err(visible.refuse(id)),
         None => Err(TaskError::NotFound(id)),
-    })
+    }
 }
 
 /// The root of the flow of a task.
@@ -123,13 +122,20 @@ pub(crate) async fn find(
     rows: &mut dyn Rows,
     visible: &Visible,
     id: TaskId,
-) -> Result<Result<FoundTask, TaskError>, StoreError> {
-    let row = match find_visible(rows, visible, id).await? {
-        Ok(row) => row,
-        Err(refused) => return Ok(Err(refused)),
-    };
+) -> Result<FoundTask, TaskError> {
+    let row = find_visible(rows, visible, id).await?;
     let mut found = with_details(rows, vec![row], Fields::All).await?;
-    Ok(found.pop().ok_or(TaskError::NotFound(id)))
+    found.pop().ok_or(TaskError::NotFound(id))
+}
+
+/// The outcomes of all generations of a task.
+pub(crate) async fn generations(
+    rows: &mut dyn Rows,
+    visible: &Visible,
+    id: TaskId,
+) -> Result<Vec<StoredOutcome>, TaskError> {
+    let row = find_visible(rows, visible, id).await?;
+    Ok(rows.generations(row.key).await?)
 }
 
 /// Tasks that meet a condition, and how many there are in all.
@@ -175,16 +181,13 @@ pub(crate) async fn children(
     id: TaskId,
     page: Page,
     fields: Fields,
-) -> Result<Result<Listed, TaskError>, StoreError> {
-    let row = match find_visible(rows, visible, id).await? {
-        Ok(row) => row,
-        Err(refused) => return Ok(Err(refused)),
-    };
+) -> Result<Listed, TaskError> {
+    let row = find_visible(rows, visible, id).await?;
     let filter = Filter {
         parent: Some(row.key),
         ..Filter::default()
     };
-    list(rows, &filter, page, fields).await.map(Ok)
+    Ok(list(rows, &filter, page, fields).await?)
 }
 
 /// A task and all its descendants, each after its parent.
@@ -220,7 +223,7 @@ async fn tree_rows(
     visible: &Visible,
     id: TaskId,
 ) -> Result<Vec<Row>, TaskError> {
-    let top = find_visible(rows, visible, id).await??;
+    let top = find_visible(rows, visible, id).await?;
     let all = whole_flow(rows, top.flow).await?;
     let mut children: BTreeMap<Key, Vec<Row>> = BTreeMap::new();
     for row in all {
