@@ -137,42 +137,15 @@ async fn check_plan(
     changed: &Definition,
 ) -> Result<Vec<(Row, bool)>, TaskError> {
     let root = root_of(rows, row).await?;
-    let parent = row.parent.as_slice();
-    let parent = rows.load(parent).await?.first().map(|it| it.id);
     let dependencies = match &updates.dependencies {
         Some(dependencies) => dependencies.clone(),
         None => dependencies(rows, row.key).await?,
     };
-    let mut definition = changed.clone();
-    // The original may be gone, which does not matter any more.
-    definition.origin = Provenance::Create;
-    let task = ReadTask {
-        task: NewTask {
-            id: row.id,
-            parent,
-            dependencies: dependencies.clone(),
-            definition,
-        },
-        place: RequestPlace::Updates,
-        id_is_given: false,
-    };
-    let tasks = vec![task];
+    let tasks = vec![as_new(rows, row, &dependencies, changed).await?];
     let problems = check_schemas(&tasks);
     let checked = check(rows, caller, Some(&root), tasks, problems).await;
-    let on: Vec<TaskId> = dependencies
-        .iter()
-        .map(|it| it.id)
-        .filter(|it| *it != row.id)
-        .collect();
-    let found = rows.find(&on).await?.into_iter();
-    let mut found: BTreeMap<TaskId, Row> = found.map(|it| (it.id, it)).collect();
-    found.retain(|_, it| it.flow == row.flow);
-    let on: Vec<Key> = found.values().map(|it| it.key).collect();
-    let cycle = new_cycle(rows, row.key, &on).await?;
-    let cycle = match cycle {
-        Some(cycle) => Some(cycle_error(ids_of(rows, &cycle).await?, &dependencies)),
-        None => None,
-    };
+    let mut found = stored(rows, row, &dependencies).await?;
+    let cycle = cycle_through(rows, row.key, &found, &dependencies).await?;
     match (checked, cycle) {
         (Err(TaskError::Plan(error)), Some(cycle)) => Err(error.and(cycle).into()),
         (Err(error), _) => Err(error),
@@ -185,6 +158,56 @@ async fn check_plan(
             Ok(rows.collect())
         }
     }
+}
+
+/// The changed task as if it were new.
+async fn as_new(
+    rows: &mut dyn Rows,
+    row: &Row,
+    dependencies: &[Dependency],
+    changed: &Definition,
+) -> Result<ReadTask, StoreError> {
+    let parent = rows.load(row.parent.as_slice()).await?;
+    let mut definition = changed.clone();
+    // The original may be gone, which does not matter any more.
+    definition.origin = Provenance::Create;
+    Ok(ReadTask {
+        task: NewTask {
+            id: row.id,
+            parent: parent.first().map(|it| it.id),
+            dependencies: dependencies.to_vec(),
+            definition,
+        },
+        place: RequestPlace::Updates,
+        id_is_given: false,
+    })
+}
+
+/// The other tasks of the flow that a task shall depend on.
+async fn stored(
+    rows: &mut dyn Rows,
+    row: &Row,
+    dependencies: &[Dependency],
+) -> Result<BTreeMap<TaskId, Row>, StoreError> {
+    let on = dependencies.iter().map(|it| it.id);
+    let on: Vec<TaskId> = on.filter(|it| *it != row.id).collect();
+    let found = rows.find(&on).await?.into_iter();
+    let in_flow = found.filter(|it| it.flow == row.flow);
+    Ok(in_flow.map(|it| (it.id, it)).collect())
+}
+
+/// The problem if a task would depend on itself through these others.
+async fn cycle_through(
+    rows: &mut dyn Rows,
+    task: Key,
+    on: &BTreeMap<TaskId, Row>,
+    dependencies: &[Dependency],
+) -> Result<Option<PlanError>, StoreError> {
+    let on: Vec<Key> = on.values().map(|it| it.key).collect();
+    Ok(match new_cycle(rows, task, &on).await? {
+        Some(cycle) => Some(cycle_error(ids_of(rows, &cycle).await?, dependencies)),
+        None => None,
+    })
 }
 
 fn cycle_error(ids: Vec<TaskId>, dependencies: &[Dependency]) -> PlanError {
