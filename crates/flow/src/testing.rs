@@ -141,7 +141,7 @@ impl LimitedWorker {
         let mut held = Vec::new();
         let mut may_have_more = true;
         while may_have_more && held.len() < limit {
-            let claimed = self.turn(limit - held.len(), lease_ms).await?;
+            let claimed = self.transact(limit - held.len(), lease_ms).await?;
             (may_have_more, self.read) = (claimed.may_have_more, self.read + claimed.read);
             for task in claimed.tasks {
                 held.push(Held::of(&task));
@@ -151,7 +151,7 @@ impl LimitedWorker {
         Ok(held)
     }
 
-    async fn turn(&self, limit: usize, lease_ms: u64) -> Result<Claimed, StoreError> {
+    async fn transact(&self, limit: usize, lease_ms: u64) -> Result<Claimed, StoreError> {
         let running = self.running.iter().map(|(_, row)| row);
         let room = Room::beside(self.limits.clone(), running).offering(self.offered.clone());
         let claimed = ports::write(&*self.worker.0, move |rows| {
