@@ -119,7 +119,7 @@ impl Server {
     }
 
     fn is_asking(&self, task: &StoredTask) -> bool {
-        let queue = self.gateway().task_inputs().and_then(|it| it.of(task.id()));
+        let queue = self.questions_of(task);
         queue.is_some_and(|queue| queue.is_asking())
     }
 
