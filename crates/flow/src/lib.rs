@@ -25,7 +25,7 @@ mod worker;
 pub use engine::{FLOWS_KEPT_MS, FLOWS_SWEPT_AT_ONCE};
 pub use flows::{Flows, TASKS_SCOPE};
 pub use limits::{OPERATION_MISSING_MS, TaskLimits};
-pub use operations::operations;
+pub use operations::{WEBHOOK_SENDER, operations};
 pub use plan::{
     About, DEPENDENCIES_LIMIT, KnownTask, KnownTasks, LISTED_IDS_LIMIT, Methods, PROBLEMS_LIMIT,
     Plan, PlanError, PlanProblem, ProblemKind, SCHEMAS_LIMIT, TASKS_LIMIT,
