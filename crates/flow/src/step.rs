@@ -49,6 +49,27 @@ pub enum Queued {
     At(Timestamp),
 }
 
+impl Queued {
+    /// What a store keeps: a number, and a time.
+    pub fn parts(self) -> (u8, Option<Timestamp>) {
+        match self {
+            Queued::No => (0, None),
+            Queued::Ready => (1, None),
+            Queued::At(at) => (2, Some(at)),
+        }
+    }
+
+    /// The reverse of [`Queued::parts`].
+    pub fn from_parts(number: u8, at: Option<Timestamp>) -> Option<Self> {
+        match (number, at) {
+            (0, _) => Some(Queued::No),
+            (1, _) => Some(Queued::Ready),
+            (2, Some(at)) => Some(Queued::At(at)),
+            _ => None,
+        }
+    }
+}
+
 /// What happens to a task.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TaskEvent {
@@ -138,6 +159,16 @@ impl Announcement {
         }
     }
 
+    /// The number of the announcement in a store: its index in [`Announcement::ALL`].
+    pub const fn number(self) -> u8 {
+        self as u8
+    }
+
+    /// The announcement with this number.
+    pub fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.number() == number)
+    }
+
     /// The announcement of this name.
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.word() == word)
@@ -162,6 +193,16 @@ impl Run {
             started_at: None,
             completed_at: None,
         }
+    }
+
+    /// A task that was just created and released.
+    pub(crate) fn released(waiting: u32, now: Timestamp) -> Self {
+        let mut run = Self {
+            is_released: true,
+            ..Self::new(waiting, now)
+        };
+        run.queued = run.queued_if_ready();
+        run
     }
 
     /// A pending task is ready as soon as it is released and all its dependencies are satisfied.

@@ -8,13 +8,13 @@ use panpan_runtime::ports::StoreError;
 use super::caller::{CallableMethods, Caller};
 use super::changes::Changes;
 use super::notice::{NOTIFY, notify};
-use super::view::{Visible, find_visible, root_of, whole_flow};
+use super::view::{Visible, definition, find_visible, root_of, whole_flow};
 use super::work::{announce_rest, rest};
 use crate::error::{Blockers, LISTED_LIMIT, Obstacle, TaskError, Unsatisfied};
 use crate::ports::{Ending, Filter, Key, Page, Row, Rows, StoredOutcome};
 use crate::state::{State, Transition};
 use crate::step::{Queued, TaskEvent, is_satisfied};
-use crate::task::{Definition, TaskId};
+use crate::task::TaskId;
 use crate::webhooks::Webhook;
 
 /// The message of a task that was cancelled without one.
@@ -72,10 +72,7 @@ pub(crate) async fn execute(
 }
 
 async fn set_webhook(rows: &mut dyn Rows, root: Key, webhook: &Webhook) -> Result<(), StoreError> {
-    let stored = rows.definitions(&[root]).await?.pop();
-    let stored = stored.ok_or(StoreError::Damaged)?;
-    let definition = Definition::from_text(&stored.text);
-    let mut definition = definition.map_err(|_| StoreError::Damaged)?;
+    let mut definition = definition(rows, root).await?;
     definition.webhook = Some(webhook.clone());
     rows.redefine(root, &definition.redefined()).await
 }

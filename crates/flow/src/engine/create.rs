@@ -13,7 +13,7 @@ use super::work::rest;
 use crate::error::TaskError;
 use crate::plan::Problems;
 use crate::ports::{Edge, Key, NewRow, Row, Rows};
-use crate::step::{Queued, Run, TaskEvent, is_satisfied, step};
+use crate::step::{Queued, Run, is_satisfied};
 use crate::task::{Dependency, NewTask, ReadTask, TaskId};
 
 /// Whether new tasks run at once.
@@ -136,12 +136,11 @@ impl New<'_> {
             stored.is_none_or(|row| !is_satisfied(it.required, row.run.state))
         };
         let waiting = task.dependencies.iter().filter(is_unsatisfied).count();
-        let run = Run::new(u32::try_from(waiting).unwrap_or(u32::MAX), self.now);
-        if self.release == Release::Later {
-            return run;
+        let waiting = u32::try_from(waiting).unwrap_or(u32::MAX);
+        match self.release {
+            Release::Now => Run::released(waiting, self.now),
+            Release::Later => Run::new(waiting, self.now),
         }
-        let released = step(&run, &TaskEvent::Released, self.now);
-        released.expect("a release changes no state").0
     }
 
     fn row(&self, task: &NewTask, key: Key, flow: Key) -> NewRow {

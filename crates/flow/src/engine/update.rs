@@ -14,7 +14,7 @@ use super::check::{Checked, check};
 use super::commands::{DEFAULT_MESSAGE, cancel_found};
 use super::cycle::{ids_of, new_cycle};
 use super::turns::give_turns;
-use super::view::{find_visible, root_of};
+use super::view::{definition, find_visible, root_of};
 use super::work::rest;
 use crate::error::TaskError;
 use crate::plan::{About, PlanError, PlanProblem, ProblemKind, arrows, check_schemas};
@@ -75,12 +75,6 @@ pub(crate) async fn update(
 async fn current(rows: &mut dyn Rows, key: Key) -> Result<Row, StoreError> {
     let row = rows.load(&[key]).await?.pop();
     row.ok_or(StoreError::Damaged)
-}
-
-async fn definition(rows: &mut dyn Rows, key: Key) -> Result<Definition, StoreError> {
-    let stored = rows.definitions(&[key]).await?.pop();
-    let stored = stored.ok_or(StoreError::Damaged)?;
-    Definition::from_text(&stored.text).map_err(|_| StoreError::Damaged)
 }
 
 /// What a requested state means. Only a worker starts, completes and fails tasks.

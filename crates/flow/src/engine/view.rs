@@ -9,7 +9,7 @@ use crate::error::TaskError;
 use crate::ports::{Edge, Ending, Filter, Key, Page, Row, Rows, StoredOutcome};
 use crate::state::State;
 use crate::step::is_satisfied;
-use crate::task::{Definition, TaskId};
+use crate::task::{Definition, Dependency, TaskId};
 
 /// The most tasks of a flow that are read at once.
 const FLOW_PAGE: u64 = 10_000;
@@ -88,7 +88,7 @@ pub(crate) struct FoundTask {
     pub(crate) root: TaskId,
     pub(crate) definition: Arc<str>,
     pub(crate) outcome: Option<Ending>,
-    pub(crate) dependencies: Vec<(TaskId, bool)>,
+    pub(crate) dependencies: Vec<Dependency>,
     /// Required dependencies that ended without success.
     pub(crate) blocked_by: Vec<TaskId>,
 }
@@ -115,6 +115,12 @@ pub(super) async fn root_of(rows: &mut dyn Rows, row: &Row) -> Result<Row, Store
             root.ok_or(StoreError::Damaged)
         }
     }
+}
+
+/// The definition of a task.
+pub(super) async fn definition(rows: &mut dyn Rows, key: Key) -> Result<Definition, StoreError> {
+    let stored = rows.definitions(&[key]).await?.pop();
+    Definition::of_stored(&stored.ok_or(StoreError::Damaged)?.text)
 }
 
 /// A task.
@@ -264,12 +270,7 @@ pub(super) async fn whole_flow(rows: &mut dyn Rows, flow: Key) -> Result<Vec<Row
 impl FoundTask {
     /// What it takes in an answer, about.
     fn bytes(&self) -> usize {
-        let outcome = match &self.outcome {
-            None => 0,
-            Some(Ending::Completed { result }) => result.len(),
-            Some(Ending::Failed { error, failure }) => error.len() + failure.len(),
-            Some(Ending::Cancelled { error }) => error.len(),
-        };
+        let outcome = self.outcome.as_ref().map_or(0, Ending::bytes);
         let dependencies = self.dependencies.len() + self.blocked_by.len();
         TASK_BYTES + self.definition.len() + outcome + dependencies * DEPENDENCY_BYTES
     }
@@ -308,6 +309,12 @@ async fn with_details(
         dependencies.entry(edge.task).or_default().push(edge);
     }
     let id_of = |key: Key| others.get(&key).map(|(id, _)| *id);
+    let dependency = |edge: &Edge| {
+        Some(Dependency {
+            id: id_of(edge.on)?,
+            required: edge.required,
+        })
+    };
     let details = found.into_iter().map(|row| {
         let edges = dependencies.remove(&row.key).unwrap_or_default();
         let outcome = outcomes.remove(&row.key);
@@ -318,10 +325,7 @@ async fn with_details(
             definition: definitions.remove(&row.key).unwrap_or_default(),
             outcome: outcome.filter(is_current).map(|it| it.ending),
             blocked_by: blocked_by(&row, &edges, &others),
-            dependencies: edges
-                .iter()
-                .filter_map(|edge| Some((id_of(edge.on)?, edge.required)))
-                .collect(),
+            dependencies: edges.iter().filter_map(dependency).collect(),
             row,
         }
     });
@@ -329,7 +333,7 @@ async fn with_details(
 }
 
 fn summary(definition: &str) -> Result<Arc<str>, StoreError> {
-    let definition = Definition::from_text(definition).map_err(|_| StoreError::Damaged)?;
+    let definition = Definition::of_stored(definition)?;
     Ok(definition.summary().to_text().into())
 }
 

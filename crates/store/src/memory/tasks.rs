@@ -373,10 +373,5 @@ fn length(text: Option<&Arc<str>>) -> usize {
 }
 
 fn outcome_bytes(outcome: &StoredOutcome) -> usize {
-    TASK_BYTES
-        + match &outcome.ending {
-            Ending::Completed { result } => result.len(),
-            Ending::Failed { error, failure } => error.len() + failure.len(),
-            Ending::Cancelled { error } => error.len(),
-        }
+    TASK_BYTES + outcome.ending.bytes()
 }

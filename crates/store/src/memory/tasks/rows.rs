@@ -8,7 +8,7 @@ use panpan_flow::ports::{
     Announced, Edge, Ending, Failures, Filter, Histories, JournalPage, Key, NewRow, Page,
     Redefined, ResultSizes, Row, Rows, StoredDefinition, StoredOutcome,
 };
-use panpan_flow::{Priority, Queued, State, TaskId};
+use panpan_flow::{Priority, Queued, TaskId};
 use panpan_runtime::BoxFuture;
 use panpan_runtime::ports::StoreError;
 
@@ -101,10 +101,7 @@ impl Rows for MemoryRows<'_> {
     fn count<'a>(&'a mut self, filter: &'a Filter) -> BoxFuture<'a, Result<[u64; 5], StoreError>> {
         let mut counts = [0; 5];
         for task in self.tasks.matching(filter) {
-            let state = task.row.run.state;
-            if let Some(index) = State::ALL.iter().position(|it| *it == state) {
-                counts[index] += 1;
-            }
+            counts[usize::from(task.row.run.state.number())] += 1;
         }
         done(counts)
     }
