@@ -37,6 +37,12 @@ rows! {
         .canonical(&[Mapping::Flat])
         .remedies(&[Remedy::Reauthenticate, Remedy::AskHuman])
         .actions(&["Ask for the permission, or act as a principal that has it"]);
+    DECLINED: 309, "A person declined the call", AuthFail =>
+        .http(403)
+        .grpc(Grpc::PermissionDenied)
+        .flat(FlatCategory::Permission)
+        .remedies(&[Remedy::AskHuman])
+        .actions(&["Do not make this call again in another form; ask the person what to do instead"]);
     INSUFFICIENT_FUNDS: 604, "Balance is too low", Resource =>
         .http(402)
         .grpc(Grpc::FailedPrecondition)

@@ -115,7 +115,7 @@ impl<'a> Evidence<'a> {
         };
         // The whole message is read before it is truncated: its end could take back its beginning.
         let text = body.message.as_deref().unwrap_or_default();
-        let mut statements = CombinedStatements::of(text, request.members);
+        let mut statements = CombinedStatements::of(text, request.members, now);
         statements.declared = request.declared.map(|it| &it.statements);
         // A member made for the effect wins over any sentence.
         statements.received.nothing_happened &= body.effect.is_none();

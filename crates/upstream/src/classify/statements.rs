@@ -2,10 +2,23 @@
 //!
 //! The response wins over the contract; a header or a member made for the purpose wins over both.
 
+use jiff::Timestamp;
 use panpan_failure::catalogue::{Entry, Remedies, Remedy};
 use panpan_failure::classify::{Condition, InputMembers, Statements, statements};
 use panpan_failure::{Effect, Failure, Inferred, Violation, codes};
 use serde_json::Value;
+
+/// The action where a person declined a call.
+const DECLINED: &str =
+    "A person declined this call: do not make it again in another form; ask what to do instead";
+
+/// The action where a sign-in is required. Many servers have a tool for it.
+const SIGN_IN: &str = "Sign in with a tool of the same server if it has one, then call again; else ask the person \
+                       responsible for this tool to renew its credential";
+
+/// The delay where a text names a time that no clock can compare, such as `tomorrow`: the delay of the code would be
+/// too short.
+const SOME_DAY_MS: u64 = 3_600_000;
 
 /// The statements about one failure.
 #[derive(Clone, Debug)]
@@ -18,9 +31,9 @@ pub(crate) struct CombinedStatements<'a> {
 
 impl CombinedStatements<'_> {
     /// The statements in a text of the response, without any of the contract.
-    pub(crate) fn of(text: &str, members: &InputMembers) -> Self {
+    pub(crate) fn of(text: &str, members: &InputMembers, now: Timestamp) -> Self {
         Self {
-            received: statements(text, members),
+            received: statements(text, members).at(now),
             declared: None,
         }
     }
@@ -36,7 +49,32 @@ impl CombinedStatements<'_> {
     /// The code for a failure without a code of its own: by the condition, or by an invitation to repeat the call.
     pub(crate) fn code(&self) -> Option<&'static Entry> {
         let by_delay = self.retry_delay_ms().map(|_| codes::ERR_TRY_LATER);
-        self.received.condition.map(condition_code).or(by_delay)
+        self.condition().map(condition_code).or(by_delay)
+    }
+
+    /// The action for the condition that the response reports, if it needs another one than its code.
+    pub(crate) fn action(&self) -> Option<String> {
+        match (self.condition()?, &self.received.sign_in_url) {
+            (Condition::Declined, _) => Some(DECLINED.to_owned()),
+            (Condition::SignIn, Some(url)) => {
+                Some(format!("Ask a person to open {url}, then call again"))
+            }
+            (Condition::SignIn, None) => Some(SIGN_IN.to_owned()),
+            _ => None,
+        }
+    }
+
+    /// The reported condition. A quota that is renewed after a stated delay is a rate limit, and a rate limit that
+    /// ends on another day is a spent quota.
+    fn condition(&self) -> Option<Condition> {
+        let delay = self.retry_delay_ms();
+        match self.received.condition? {
+            Condition::Exhausted if delay.is_some() => Some(Condition::RateLimit),
+            Condition::RateLimit if delay.is_none() && self.received.states_uncertain_moment => {
+                Some(Condition::Exhausted)
+            }
+            condition => Some(condition),
+        }
     }
 
     fn nothing_happened(&self) -> bool {
@@ -67,7 +105,10 @@ impl CombinedStatements<'_> {
 
     fn add_delay(&self, failure: Failure) -> Failure {
         let is_open = failure.retryable() && failure.stated_retry_after_ms().is_none();
-        match self.delay_ms(self.declared).filter(|_| is_open) {
+        let some_day = self.received.states_uncertain_moment;
+        let some_day_ms = some_day.then_some(SOME_DAY_MS);
+        let delay_ms = self.delay_ms(self.declared).or(some_day_ms);
+        match delay_ms.filter(|_| is_open) {
             Some(delay_ms) => failure
                 .with_retry_after_ms(delay_ms)
                 .mark_inferred(Inferred::Delay),
@@ -113,6 +154,9 @@ impl CombinedStatements<'_> {
 /// The code for a condition.
 pub(super) const fn condition_code(condition: Condition) -> &'static Entry {
     match condition {
+        Condition::Declined => codes::DECLINED,
+        Condition::Exhausted => codes::ERR_RESOURCE_EXHAUSTED,
+        Condition::Forbidden => codes::NOT_AUTHORIZED,
         Condition::SignIn => codes::ERR_HTTP_401_UNAUTHORIZED,
         Condition::RateLimit => codes::ERR_HTTP_429_RATE_LIMITED,
         Condition::Timeout => codes::ERR_TIMEOUT,

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use jiff::Timestamp;
-use panpan_failure::classify::{Condition, InputMembers, statements};
+use panpan_failure::classify::InputMembers;
 use panpan_failure::dialect::{
     Dialect, MCP_META_KEY, RESIDUAL, detect, disguised_failure, read_foreign,
 };
@@ -29,10 +29,6 @@ pub const MESSAGE_CHARACTERS_LIMIT: usize = 4_000;
 /// The largest document that is parsed as a failure, in bytes of JSON; of a larger one only the
 /// text is used.
 pub const FAILURE_BYTES_LIMIT: usize = 1024 * 1024;
-
-/// The action where a tool requires a sign-in. Many servers have a tool for it.
-const SIGN_IN: &str = "Sign in with a tool of the same server if it has one, then call again; else ask the person \
-                       responsible for this tool to renew its credential";
 
 /// A failing result, with the facts about its tool.
 #[derive(Clone, Copy, Debug)]
@@ -88,10 +84,8 @@ impl FailingResult<'_> {
     /// Applies what the sentences of the message state for certain. For an unclassified failure,
     /// the condition and the delay in its message are the best information there is.
     fn with_statements(&self, failure: Failure) -> Failure {
-        let heard = CombinedStatements {
-            received: statements(failure.message(), &InputMembers::default()),
-            declared: None,
-        };
+        let members = InputMembers::default();
+        let heard = CombinedStatements::of(failure.message(), &members, self.now);
         let is_known = failure.code().as_str() != codes::TOOL_FAILED.code;
         let is_refused = failure.repeat() == Some(Repeat::Refused);
         let code = heard.code().filter(|it| !is_refused || !it.retryable);
@@ -100,9 +94,9 @@ impl FailingResult<'_> {
             Some(entry) if !is_known => {
                 let failure = failure.restated(entry.into());
                 let failure = failure.mark_inferred(Inferred::Code);
-                match heard.received.condition {
-                    Some(Condition::SignIn) => failure.with_actions([SIGN_IN]),
-                    _ => failure,
+                match heard.action() {
+                    Some(action) => failure.with_actions([action]),
+                    None => failure,
                 }
             }
             _ => failure,

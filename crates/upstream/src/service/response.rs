@@ -107,7 +107,7 @@ impl ResponseReader<'_> {
         let members = &self.declarations.members;
         let statements = CombinedStatements {
             declared: self.declarations.of_code(&code).map(|it| &it.statements),
-            ..CombinedStatements::of(failure.message(), members)
+            ..CombinedStatements::of(failure.message(), members, now)
         };
         let hint = hint::from_body(document, now).map(|hint| hint.delay_ms);
         let code = statements.code().or(hint.map(|_| codes::ERR_TRY_LATER));

@@ -54,11 +54,6 @@ pub(super) fn pattern() -> String {
 }
 
 /// The milliseconds of a text that matches the pattern.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "amounts are not negative, and the cast saturates"
-)]
 pub(super) fn delay_ms(text: &str) -> Option<u64> {
     let mut rest = text;
     let mut total_ms = 0.0;
@@ -68,7 +63,22 @@ pub(super) fn delay_ms(text: &str) -> Option<u64> {
         rest = after.trim_start_matches([' ', ',']);
         rest = rest.strip_prefix("and ").unwrap_or(rest);
     }
-    Some((total_ms.ceil() as u64).min(MAX_HINT_MS))
+    Some(whole_ms(total_ms))
+}
+
+/// The milliseconds of a number in a unit.
+pub(super) fn number_ms(number: &str, unit_ms: f64) -> Option<u64> {
+    let number: f64 = number.parse().ok()?;
+    Some(whole_ms(number * unit_ms))
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "amounts are not negative, and the cast saturates"
+)]
+fn whole_ms(ms: f64) -> u64 {
+    (ms.ceil() as u64).min(MAX_HINT_MS)
 }
 
 /// Estimated milliseconds of words without a number.

@@ -3,7 +3,7 @@
 use super::form::{Form, Reading};
 
 /// Every form of a delay. In the samples, `5000 ms` is the delay that is read.
-pub(super) static DELAYS: [Form; 6] = [
+pub(super) static DELAYS: [Form; 9] = [
     Form::new(
         "repeat in",
         Reading::Delay,
@@ -111,16 +111,78 @@ pub(super) static DELAYS: [Form; 6] = [
         "available again in",
         Reading::Delay,
         &["available", "reset"],
-        r"{EDGE}(?:expected available|available again|(?:limit|quota) (?:resets|will reset|will be reset)) in (?P<delay>{TIME}){AFTER}",
+        r"{EDGE}(?:expected available|available again|(?:limit|quota|rate) (?:resets?|renews|will reset|will be reset)) in (?P<delay>{TIME}){AFTER}",
         &[
             "Request was throttled. Expected available in 45 seconds. => 45000 ms",
             "The rate limit resets in 30 seconds => 30000 ms",
             "This report is available again in 2 minutes. => 120000 ms",
+            "403 API rate limit exceeded for user ID 1. [rate reset in 12m01s] => 721000 ms",
         ],
         &[
             "the connection was reset in 5 seconds",
             "no appointment is available in 30 minutes",
             "the limit was reset 5 seconds ago",
+        ],
+    ),
+    Form::new(
+        "repeat after a number",
+        Reading::NumberOfSeconds,
+        &["retry after", "retry-after", "retry_after", "retryafter"],
+        r#"{EDGE}retry(?:[-_ ]?after)(?P<ms>[-_ ]?m(?:illi)?s(?:econds)?)?["']?(?: ?[:=] ?["']?| )(?P<number>[0-9]{1,8}(?:\.[0-9]+)?)["'}]*{STOP}"#,
+        &[
+            "You are being rate limited. Retry after: 60 => 60000 ms",
+            "429 Too Many Requests (Retry-After: 17) => 17000 ms",
+            "Too Many Requests: retry after 35 => 35000 ms",
+            "busy, retry_after=2.5 => 2500 ms",
+            "slow down {'retry_after_ms': 1500} => 1500 ms",
+        ],
+        &[
+            "retry after 3 failed attempts",
+            "Retry-After: 5 to 10",
+            "retry_after must be 5",
+            "no page named 'retry after 5'",
+            "retry after 173568960 rows",
+            "If the account is new: retry after 5",
+        ],
+    ),
+    Form::new(
+        "repeat at a moment",
+        Reading::Moment,
+        &["again", "retry", "reset", "until", "available"],
+        r#"(?:{ASKED}(?:re-?try|try again|(?:call|ask) again)|{EDGE}(?:available|back)(?: again)?|{EDGE}(?:limit|quota|rate|it|window) (?:resets?|renews|will (?:be )?reset)|{EDGE}(?:x-)?(?:rate-?limit-)?(?:reset|retry-after)(?:_?at)?["']?:|(?:^|[,:;(\[.–—-] ?|{EDGE}and )resets?(?:_?at)?|{EDGE}(?:maintenance|unavailable|down|offline|locked|blocked|limited))(?: at| after| until| on| by)?:? ?["']?(?P<moment>{MOMENT})"#,
+        &[
+            "Rate limited. Try again at 2099-01-01T00:00:00Z => at 2099-01-01T00:00:00Z",
+            "Limit hit, resets at 1893456000 => at 1893456000",
+            "x-ratelimit-reset: 1893456000 => at 1893456000",
+            "Retry-After: Thu, 01 Jan 2099 00:00:00 GMT => at Thu, 01 Jan 2099 00:00:00 GMT",
+            "The service is undergoing scheduled maintenance until 14:00 UTC. => at 14:00 UTC",
+        ],
+        &[
+            "The job was retried at 2024-01-01T00:00:00Z",
+            "We will retry at 2099-01-01T00:00:00Z",
+            "the password was reset at 2024-01-01T00:00:00Z by ann",
+            "no slot is available at 14:00 tomorrow",
+            "Token expired at 1735689600",
+            "start must be after 2099-01-01T00:00:00Z",
+        ],
+    ),
+    Form::new(
+        "repeat some day",
+        Reading::UncertainMoment,
+        &["again", "retry", "reset", "until", "renew", "back"],
+        r"(?:{ASKED}(?:re-?try|try again|come back|call again)|{EDGE}(?:limit|quota|it|usage|allowance|credits) (?:resets?|renews?|will (?:be )?(?:reset|renewed))|{EDGE}(?:maintenance|unavailable|down|offline)) (?:(?:again )?(?:until|at|on) )?{SOMETIME}",
+        &[
+            "Daily request limit reached. Try again tomorrow. => some day",
+            "Quota resets on the 1st. => some day",
+            "The system is down for maintenance until Monday. => some day",
+            "Please try again at 5pm => some day",
+        ],
+        &[
+            "We will try again tomorrow",
+            "No event tomorrow; try again with another day",
+            "do not try again tomorrow",
+            "the shop is open until Monday",
+            "try again at most 3 times",
         ],
     ),
 ];

@@ -9,7 +9,7 @@ use super::conditions::Condition;
 use super::expected::{Bound, JsonType};
 use super::members::InputMembers;
 use super::sentences::Sentence;
-use super::{Demand, Expectation, Statements, amounts};
+use super::{Demand, Expectation, Statements, amounts, compared};
 
 /// One form of a statement: a pattern, what is read from it, and its proof.
 pub(super) struct Form {
@@ -31,6 +31,12 @@ pub(super) enum Reading {
     Delay,
     /// The rough delay in the group `later`.
     RoughDelay,
+    /// The delay in the group `number`, in seconds or in the unit of the group `ms`.
+    NumberOfSeconds,
+    /// The moment in the group `moment`, at which the call may be repeated.
+    Moment,
+    /// A time that names no certain moment.
+    UncertainMoment,
     /// The whole call changed nothing.
     NoEffect,
     /// One effect of the call did not happen, or was undone. In a description this applies to the whole
@@ -40,6 +46,11 @@ pub(super) enum Reading {
     Condition(Condition),
     /// What the member in the group `member` has to be.
     Demand(fn(&Captures<'_>) -> Option<Expectation>),
+}
+
+/// The reading of a reported condition.
+pub(super) const fn report(condition: Condition) -> Reading {
+    Reading::Condition(condition)
 }
 
 /// Samples, with what is read after an arrow unless the reading fixes it, and innocents: texts that look alike and
@@ -80,14 +91,26 @@ impl Form {
             Reading::NoEffect | Reading::DeclaredNoEffect => {
                 !sentence.is_conditional && !sentence.is_hedged
             }
-            Reading::Delay | Reading::RoughDelay | Reading::Demand(_) => !sentence.is_conditional,
-            // "timed out when reading" is a report; "if it timed out" is not.
-            Reading::Condition(_) => to.condition.is_none() && !sentence.is_hypothetical,
+            Reading::Delay
+            | Reading::RoughDelay
+            | Reading::NumberOfSeconds
+            | Reading::Demand(_) => !sentence.is_conditional,
+            // "timed out when reading" is a report; "if it timed out" is not. "until" leads to a moment.
+            Reading::Moment | Reading::UncertainMoment => !sentence.is_hypothetical,
+            Reading::Condition(condition) => {
+                to.condition.is_none()
+                    && !sentence.is_hypothetical
+                    && !compared::is_about_input(condition, &sentence.text)
+            }
         };
         if !is_certain || !self.keywords.iter().any(|it| sentence.lower.contains(it)) {
             return;
         }
-        for captures in self.pattern.regex().captures_iter(&sentence.text) {
+        let text = match self.reading {
+            Reading::Demand(_) => &sentence.text,
+            _ => &sentence.bare,
+        };
+        for captures in self.pattern.regex().captures_iter(text) {
             match self.reading {
                 Reading::Delay => {
                     let delay_ms = amounts::delay_ms(&captures["delay"]);
@@ -97,8 +120,26 @@ impl Form {
                     let later_ms = amounts::rough_ms(&captures["later"]);
                     to.delay_ms = to.delay_ms.or(Some(later_ms));
                 }
+                Reading::NumberOfSeconds => {
+                    let unit_ms = if captures.name("ms").is_some() {
+                        1.0
+                    } else {
+                        1_000.0
+                    };
+                    to.delay_ms = to
+                        .delay_ms
+                        .max(amounts::number_ms(&captures["number"], unit_ms));
+                }
+                Reading::Moment => to.moment = Some(captures["moment"].to_owned()),
+                Reading::UncertainMoment => to.states_uncertain_moment = true,
                 Reading::NoEffect | Reading::DeclaredNoEffect => to.nothing_happened = true,
-                Reading::Condition(condition) => to.condition = Some(condition),
+                Reading::Condition(condition) => {
+                    let start = captures.get(0).map_or(0, |it| it.start());
+                    if !compared::is_compared(&text[..start]) {
+                        to.condition = Some(condition);
+                        to.nothing_happened |= condition == Condition::Declined;
+                    }
+                }
                 Reading::Demand(expectation) => {
                     let demand = demand(&captures, members, expectation);
                     let is_new =
@@ -190,6 +231,16 @@ const PARTS: &[(&str, &str)] = &[
     // The end of a clause; the rest cannot change its meaning.
     ("END", r"(?:{STOP}| but (?:was|is|got|received) )"),
     ("AFTER", r"(?:{STOP}| (?:before|with|using|and|then) )"),
+    // Times that a clock can compare: RFC 3339, HTTP dates, Unix times, a time of the day in UTC.
+    (
+        "MOMENT",
+        r"(?:[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9:.]{5,18} ?(?:Z|UTC|GMT|[+-][0-9]{2}:?[0-9]{2})|[a-z]{3}, [0-9]{2} [a-z]{3} [0-9]{4} [0-9:]{8} GMT|1[0-9]{9}(?:[0-9]{3})?|[0-9]{1,2}:[0-9]{2}(?::[0-9]{2})? ?(?:UTC|GMT))",
+    ),
+    // Times that it cannot compare.
+    (
+        "SOMETIME",
+        r"(?:(?:(?:on|at|by|from|after|until) )?(?:tomorrow|midnight|noon|next (?:day|week|month|year|billing)|the (?:next|1st|first|following)|(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:jan|febr)uary|march|april|may|june|july|august|(?:septem|octo|novem|decem)ber|[0-9]{1,2}(?::[0-9]{2})? ?[ap]\.?m|[0-9]{1,2}:[0-9]{2}){EDGE})",
+    ),
     ("STOP", r" ?(?:$|[.;:!?)\]\(]|, |,$|[–—] |- )"),
     (
         "NOUN",

@@ -5,18 +5,23 @@
 //! Works on declared and received texts; the caller decides which takes precedence.
 
 mod amounts;
+mod compared;
 mod conditions;
 mod delays;
 mod demands;
 mod effects;
 mod expected;
 mod form;
+mod invitations;
 mod members;
+mod moments;
+mod quoted;
 mod reported;
 mod sentences;
 
 use std::borrow::Cow;
 
+use jiff::Timestamp;
 use serde_json::Value;
 
 pub use conditions::Condition;
@@ -24,7 +29,7 @@ pub use expected::Expectation;
 pub use members::InputMembers;
 
 use crate::failure::Violation;
-use conditions::CONDITIONS;
+use conditions::conditions;
 use delays::DELAYS;
 use demands::DEMANDS;
 use effects::EFFECTS;
@@ -42,6 +47,10 @@ const DEMANDS_LIMIT: usize = 16;
 pub struct Statements {
     /// How long to wait before the call is repeated; the longest of several delays.
     pub delay_ms: Option<u64>,
+    /// The time after which the call may be repeated, as written; [`at`](Self::at) makes it a delay.
+    pub moment: Option<String>,
+    /// Whether the text states a time to repeat the call that no clock can compare, such as `tomorrow`.
+    pub states_uncertain_moment: bool,
     /// Whether the text states that nothing was changed, and does not report any effect.
     pub nothing_happened: bool,
     /// Whether the text reports an effect.
@@ -50,6 +59,8 @@ pub struct Statements {
     pub done_in_part: bool,
     /// The condition that the text reports.
     pub condition: Option<Condition>,
+    /// The address at which a person has to sign in.
+    pub sign_in_url: Option<String>,
     /// What members of the input have to be.
     pub demands: Vec<Demand>,
 }
@@ -100,8 +111,13 @@ fn read(text: &str, members: &InputMembers, applies: impl Fn(Reading) -> bool) -
             form.read(&sentence, members, &mut statements);
         }
     }
+    statements.states_uncertain_moment &= statements.moment.is_none();
     statements.something_happened = reported::effect(text);
     statements.done_in_part = reported::partial_effect(text);
+    statements.add_invitation(text);
+    if statements.condition == Some(Condition::SignIn) {
+        statements.sign_in_url = invitations::sign_in_url(text);
+    }
     statements.nothing_happened &= !statements.something_happened;
     statements.demands.truncate(DEMANDS_LIMIT);
     statements
@@ -113,7 +129,7 @@ fn forms() -> impl Iterator<Item = &'static Form> {
         .iter()
         .chain(&EFFECTS)
         .chain(&DEMANDS)
-        .chain(&CONDITIONS)
+        .chain(conditions())
 }
 
 /// The expectation in a text about one member that is named elsewhere: `must be an integer`.
@@ -154,6 +170,26 @@ impl Statements {
     /// Whether nothing was read.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// The statements of a text that was received now: a moment becomes a delay, if it is still to come.
+    #[must_use]
+    pub fn at(mut self, now: Timestamp) -> Self {
+        let moment = self.moment.as_deref();
+        let delay_ms = moment.and_then(|it| moments::delay_ms(it, now));
+        self.delay_ms = self.delay_ms.max(delay_ms);
+        self
+    }
+
+    /// Adds the condition of a text that only invites to repeat the call.
+    fn add_invitation(&mut self, text: &str) {
+        let says_more = self.condition.is_some()
+            || !self.demands.is_empty()
+            || self.states_uncertain_moment
+            || self.something_happened;
+        if !says_more && invitations::is_bare(text) {
+            self.condition = Some(Condition::Unavailable);
+        }
     }
 
     /// The demands as violations, with the actual values.

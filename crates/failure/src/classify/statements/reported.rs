@@ -16,12 +16,14 @@ const DONE: &str = "accepted|added|allocated|applied|assigned|begun|billed|booke
                     transferred|updated|uploaded|withdrawn|written";
 
 /// An effect, with an optional negation before it (`was not created`, `nothing was stored`, `no data was sent`,
-/// `before anything was written`) or the words of a rate limit (`sent too many requests`).
+/// `before anything was written`), the words of a rate limit (`sent too many requests`) or a person who ended the
+/// call (`cancelled by the user`).
 static EFFECT: LazyLock<Regex> = LazyLock::new(|| {
     let denial = r"(?:\b(?:not|never|cannot|nothing|before|without|to be)\b|n't|\bno [a-z]+(?: [a-z]+)?|\btoo many [a-z]+)";
     let between = "(?: (?:it|anything|any|changes?|yet|be|been|being|was|were|is|has|have|could))*";
-    let pattern =
-        format!(r"(?i-u)(?P<denied>{denial}{between} )?\b(?:{DONE})\b(?P<rate> too many\b)?");
+    let pattern = format!(
+        r"(?i-u)(?P<denied>{denial}{between} )?\b(?:{DONE})\b(?P<rate> too many\b| by (?:the |a )?(?:user|person|human|operator)\b)?"
+    );
     Regex::new(&pattern).expect("a fixed pattern compiles")
 });
 
@@ -96,6 +98,7 @@ mod tests {
             "It was rejected before anything was written",
             "You have sent too many requests",
             "Too many requests received",
+            "The question was cancelled by the user",
             "error while processing the request",
         ] {
             assert!(!effect(text), "{text}");

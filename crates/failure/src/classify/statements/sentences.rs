@@ -1,12 +1,16 @@
-//! Splits a text into sentences, normalises whitespace, skips lists and detects hedges.
+//! Splits a text into sentences, normalises whitespace, skips the items of lists and detects hedges.
 
 use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::quoted;
+
 /// One sentence, and the reasons why it is not certain.
 pub(super) struct Sentence {
     pub(super) text: String,
+    /// The text with its quotations blanked out.
+    pub(super) bare: String,
     /// The text in lower case.
     pub(super) lower: String,
     /// Whether it depends on a condition.
@@ -39,19 +43,21 @@ fn any_word(words: &str) -> Regex {
 /// Abbreviations whose full stop does not end a sentence.
 const ABBREVIATIONS: [&str; 8] = ["e.g", "i.e", "etc", "max", "min", "approx", "incl", "no"];
 
-/// The sentences of a text; none if it is a list, because a list names several cases and only one of them
-/// applies.
+/// The sentences of a text, without the items of its lists: a list names several cases, and only one of them
+/// applies. A line that starts like a sentence ends the one before.
 pub(super) fn of(text: &str) -> Vec<Sentence> {
-    if text.lines().any(is_list_item) {
-        return Vec::new();
-    }
+    let text = without_items(quoted::unwrapped(text));
+    let bare = quoted::without_quotations(&text);
     let mut sentences = Vec::new();
-    for paragraph in text.split("\n\n") {
-        let words: Vec<&str> = paragraph.split_whitespace().collect();
+    for (text, bare) in text.split("\n\n").zip(bare.split("\n\n")) {
+        let words = words_of(text);
+        let bare: Vec<&str> = bare.split_whitespace().collect();
         let mut from = 0;
         for at in 0..words.len() {
-            if ends_sentence(words[at]) || at + 1 == words.len() {
-                sentences.push(sentence(&words[from..=at]));
+            let next_starts = words.get(at + 1).is_none_or(|it| it.starts_sentence);
+            if ends_sentence(words[at].text) || (next_starts && !words[at].text.ends_with(',')) {
+                let text: Vec<&str> = words[from..=at].iter().map(|it| it.text).collect();
+                sentences.push(sentence(&text, &bare[from..=at]));
                 from = at + 1;
             }
         }
@@ -59,13 +65,36 @@ pub(super) fn of(text: &str) -> Vec<Sentence> {
     sentences
 }
 
-fn sentence(words: &[&str]) -> Sentence {
+/// A word, and whether it starts a line that looks like a new sentence.
+struct Word<'a> {
+    text: &'a str,
+    starts_sentence: bool,
+}
+
+fn words_of(paragraph: &str) -> Vec<Word<'_>> {
+    let lines = paragraph.lines().map(str::split_whitespace);
+    let words = lines.flat_map(|line| {
+        line.enumerate().map(|(at, text)| Word {
+            text,
+            starts_sentence: at == 0 && looks_like_start(text),
+        })
+    });
+    words.collect()
+}
+
+/// Whether a line with this first word is a new sentence, not a wrapped one: `Please`, `fatal:`.
+fn looks_like_start(word: &str) -> bool {
+    word.starts_with(char::is_uppercase) || word.ends_with(':')
+}
+
+fn sentence(words: &[&str], bare: &[&str]) -> Sentence {
     let text = words.join(" ");
     Sentence {
         is_conditional: CONDITION.is_match(&text),
         is_hypothetical: HYPOTHESIS.is_match(&text),
         is_hedged: HEDGE.is_match(&text),
         lower: text.to_ascii_lowercase(),
+        bare: bare.join(" "),
         text,
     }
 }
@@ -77,6 +106,22 @@ fn ends_sentence(word: &str) -> bool {
     };
     let before = before.trim_start_matches('(').to_ascii_lowercase();
     !(bare.ends_with('.') && ABBREVIATIONS.contains(&before.as_str()))
+}
+
+/// The text without the items of its lists, each with the deeper lines below it.
+fn without_items(text: &str) -> String {
+    let mut item_depth = None;
+    let is_kept = |line: &&str| {
+        let depth = line.len() - line.trim_start().len();
+        if is_list_item(line) {
+            item_depth = Some(depth);
+        } else if item_depth.is_some_and(|it| depth <= it) {
+            item_depth = None;
+        }
+        item_depth.is_none()
+    };
+    let lines: Vec<&str> = text.lines().filter(is_kept).collect();
+    lines.join("\n")
 }
 
 fn is_list_item(line: &str) -> bool {
