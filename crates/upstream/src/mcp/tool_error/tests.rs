@@ -11,6 +11,7 @@ fn failure_of_tool(result: &Value, side_effects: SideEffects) -> Failure {
         result,
         side_effects,
         output_schema: None,
+        members: &InputMembers::default(),
         now: Timestamp::UNIX_EPOCH,
     };
     failing.failure(|code| code == "DISK_FULL")
@@ -210,10 +211,60 @@ fn a_failure_of_a_read_only_tool_has_no_effect() {
 
 #[test]
 fn a_guess_from_text_does_not_make_a_change_repeatable() {
-    for said in ["HTTP 429", "rate limited", "ECONNREFUSED: nobody there"] {
+    for said in [
+        "HTTP 503",
+        "Wrote 3 rows: HTTP 429",
+        "Issue 5 was created, adding labels failed: HTTP 429 Too Many Requests",
+        "Push failed: connect ECONNREFUSED 127.0.0.1:22",
+        "read ECONNRESET",
+    ] {
         let failure = failure_of(&text(said));
         assert!(failure.retryable(), "{said}");
         assert_eq!(failure.effect(), Effect::Unknown, "{said}");
+    }
+}
+
+#[test]
+fn a_text_that_is_only_a_refusal_means_no_effect() {
+    for (said, code) in [
+        ("HTTP 429", "ERR_HTTP_429_RATE_LIMITED"),
+        (
+            "Rate limit exceeded. Please slow down.",
+            "ERR_HTTP_429_RATE_LIMITED",
+        ),
+        (
+            "connect ECONNREFUSED 127.0.0.1:5432",
+            "ERR_CONNECTION_REFUSED",
+        ),
+        (
+            "Could not connect to payments.internal:443: connection refused",
+            "ERR_CONNECTION_REFUSED",
+        ),
+        (
+            "Request failed with status code 401",
+            "ERR_HTTP_401_UNAUTHORIZED",
+        ),
+        ("HTTP 403 Forbidden", "ERR_HTTP_403_FORBIDDEN"),
+        (
+            "Request failed with status code 404",
+            "ERR_HTTP_404_NOT_FOUND",
+        ),
+        (
+            "HTTP 400 Bad Request: title is required",
+            "ERR_HTTP_400_BAD_REQUEST",
+        ),
+        (
+            "failed to create issue: POST https://a.example/issues: 422 Validation Failed [{Field:head}]",
+            "ERR_HTTP_422_UNPROCESSABLE",
+        ),
+        (
+            "MCP error -32602: Invalid arguments for tool x: no",
+            "INVALID_INPUT_ERROR",
+        ),
+    ] {
+        let failure = failure_of(&text(said));
+        let found = (failure.code().as_str(), failure.effect());
+        assert_eq!(found, (code, Effect::None), "{said}");
     }
 }
 
@@ -233,7 +284,7 @@ fn a_rate_limit_with_a_delay_means_no_effect() {
             Effect::None,
         ),
         ("HTTP 429: try again in 30 seconds", Effect::None),
-        ("Rate limit exceeded.", Effect::Unknown),
+        ("Rate limit exceeded.", Effect::None),
         (
             "Wrote 3 of 5 rows, then rate limited. Try again in 30 seconds.",
             Effect::Unknown,
@@ -246,78 +297,6 @@ fn a_rate_limit_with_a_delay_means_no_effect() {
         assert_eq!(failure.stated_retry_after_ms(), delay, "{said}");
         assert!(effect == Effect::Unknown || failure.may_repeat(), "{said}");
     }
-}
-
-#[test]
-fn json_rpc_errors_are_classified() {
-    for (code, message, data, expected, retryable) in [
-        (
-            -32601,
-            "Method not found",
-            None,
-            "ARTIFACT_NOT_FOUND",
-            false,
-        ),
-        (-32602, "Unknown tool: x", None, "ARTIFACT_NOT_FOUND", false),
-        (
-            -32602,
-            "Invalid arguments",
-            None,
-            "INVALID_INPUT_ERROR",
-            false,
-        ),
-        (-32603, "Internal error", None, "TOOL_FAILED", false),
-        (
-            -32600,
-            "Invalid request",
-            None,
-            "INVALID_INPUT_ERROR",
-            false,
-        ),
-        (-32700, "Parse error", None, "INVALID_INPUT_ERROR", false),
-        (
-            -32002,
-            "Resource not found",
-            None,
-            "ARTIFACT_NOT_FOUND",
-            false,
-        ),
-        (-32001, "Request timed out", None, "ERR_TIMEOUT", true),
-        (-32000, "Server error", None, "TOOL_FAILED", false),
-        (-32000, "HTTP 503", None, "ERR_HTTP_503_UNAVAILABLE", true),
-        (
-            -32023,
-            "Slow down",
-            Some(json!({"retryAfter": 3})),
-            "ERR_HTTP_429_RATE_LIMITED",
-            true,
-        ),
-        (4711, "boom", None, "TOOL_FAILED", false),
-        (i32::MAX, "boom", None, "TOOL_FAILED", false),
-    ] {
-        let error = RpcError {
-            code,
-            message: message.to_owned(),
-            data,
-        };
-        let failure = from_rpc_error("files", &error, Timestamp::UNIX_EPOCH);
-        let found = (failure.code().as_str(), failure.retryable());
-        assert_eq!(found, (expected, retryable), "{code} {message}");
-        let upstream = failure.upstream().unwrap();
-        assert_eq!(upstream.code.as_deref(), Some(&*code.to_string()));
-    }
-}
-
-#[test]
-fn a_delay_in_the_data_of_an_error_is_kept() {
-    let error = RpcError {
-        code: -32023,
-        message: "Slow down".to_owned(),
-        data: Some(json!({"retry_after": 3})),
-    };
-    let failure = from_rpc_error("files", &error, Timestamp::UNIX_EPOCH);
-    assert_eq!(failure.stated_retry_after_ms(), Some(3_000));
-    assert_eq!(failure.category(), Category::RateLimit);
 }
 
 #[test]
@@ -365,6 +344,7 @@ fn only_a_result_without_other_data_is_a_disguised_failure() {
             result: &result,
             side_effects: SideEffects::Change,
             output_schema,
+            members: &InputMembers::default(),
             now: Timestamp::UNIX_EPOCH,
         };
         failing.is_disguised()
@@ -391,6 +371,139 @@ fn only_a_result_without_other_data_is_a_disguised_failure() {
     ] {
         assert!(!disguised(result.clone()), "{result}");
     }
+}
+
+#[test]
+fn a_text_of_a_read_only_tool_is_a_failure_only_with_the_flag_of_one() {
+    let problem = json!({"type": "about:blank", "title": "Not Found", "status": 404});
+    for (document, is_read, is_changed) in [
+        (
+            json!({"success": false, "error": "no such file"}),
+            true,
+            true,
+        ),
+        (problem, false, true),
+    ] {
+        let disguised = |side_effects| {
+            let failing = FailingResult {
+                server: "files",
+                result: &json!({"content": [{"type": "text", "text": document.to_string()}]}),
+                side_effects,
+                output_schema: None,
+                members: &InputMembers::default(),
+                now: Timestamp::UNIX_EPOCH,
+            };
+            failing.is_disguised()
+        };
+        assert_eq!(disguised(SideEffects::ReadOnly), is_read, "{document}");
+        assert_eq!(disguised(SideEffects::Change), is_changed, "{document}");
+    }
+}
+
+#[test]
+fn documents_keep_their_message() {
+    for (document, code, message) in [
+        (
+            json!({"success": false, "message": "no issue 9"}),
+            "TOOL_FAILED",
+            "no issue 9",
+        ),
+        (
+            json!({"success": false, "detail": "no issue 9"}),
+            "TOOL_FAILED",
+            "no issue 9",
+        ),
+        (
+            json!({"success": false, "errors": ["title is required", {"message": "no body"}]}),
+            "TOOL_FAILED",
+            "title is required; no body",
+        ),
+        (
+            json!({"success": false, "results": [1]}),
+            "TOOL_FAILED",
+            r#"{"results":[1],"success":false}"#,
+        ),
+        (
+            json!({"success": false, "error": "Request failed with status code 404"}),
+            "ERR_HTTP_404_NOT_FOUND",
+            "Request failed with status code 404",
+        ),
+        (
+            json!({"error": "Too many requests"}),
+            "ERR_HTTP_429_RATE_LIMITED",
+            "Too many requests",
+        ),
+    ] {
+        let failure = failure_of(&text(document.to_string()));
+        let found = (failure.code().as_str(), failure.message());
+        assert_eq!(found, (code, message), "{document}");
+    }
+}
+
+#[test]
+fn a_document_with_a_rate_limit_and_a_delay_is_a_refusal() {
+    let said =
+        json!({"message": "You are being rate limited.", "retry_after": 64.5, "global": false});
+    let failure = failure_of(&text(said.to_string()));
+    let found = (failure.code().as_str(), failure.stated_retry_after_ms());
+    assert_eq!(found, ("ERR_HTTP_429_RATE_LIMITED", Some(64_500)));
+    assert_eq!(failure.effect(), Effect::None);
+    assert_eq!(failure.details().unwrap()["global"], false);
+}
+
+#[test]
+fn conditions_in_the_output_of_a_program_are_not_those_of_the_tool() {
+    for said in [
+        "exit code: 2\n  Rate limit exceeded test failed",
+        "Command failed: npm test\n  ConnectionError: db down",
+    ] {
+        let failure = failure_of(&text(said));
+        assert_eq!(failure.code().as_str(), "TOOL_FAILED", "{said}");
+    }
+}
+
+#[test]
+fn codes_and_statuses_in_documents_win_over_words() {
+    for (document, code) in [
+        (
+            json!({"ok": false, "error": "invalid_auth"}),
+            "ERR_HTTP_401_UNAUTHORIZED",
+        ),
+        (
+            json!({"ok": false, "error": "missing_scope"}),
+            "ERR_HTTP_403_FORBIDDEN",
+        ),
+        (
+            json!({"code": "AUTH_REQUIRED", "message": "no"}),
+            "ERR_HTTP_401_UNAUTHORIZED",
+        ),
+        (
+            json!({"status": 409, "code": "conflict_error", "message": "no"}),
+            "ERR_HTTP_409_CONFLICT",
+        ),
+        (
+            json!({"statusCode": 401, "code": "x", "message": "no"}),
+            "ERR_HTTP_401_UNAUTHORIZED",
+        ),
+        (
+            json!({"status": 200, "code": "conflict_error", "message": "no"}),
+            "ERR_HTTP_400_BAD_REQUEST",
+        ),
+        (
+            json!({"status": 507, "code": "DISK_FULL", "message": "no"}),
+            "DISK_FULL",
+        ),
+        (
+            json!({"status": 503, "code": "ALREADY_EXISTS", "message": "no"}),
+            "ALREADY_EXISTS",
+        ),
+    ] {
+        let failure = failure_of(&text(document.to_string()));
+        assert_eq!(failure.code().as_str(), code, "{document}");
+    }
+    let stated = json!({"status": 403, "error": "forbidden", "message": "no", "needed": "editor"});
+    let failure = failure_of(&text(stated.to_string()));
+    assert_eq!(failure.details().unwrap()["needed"], "editor");
 }
 
 #[test]
