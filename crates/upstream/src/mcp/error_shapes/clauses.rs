@@ -114,6 +114,11 @@ pub(in crate::mcp) fn is_program_output(text: &str) -> bool {
     text.trim().contains('\n') && PROGRAM_OUTPUT.is_match(text.trim_start())
 }
 
+/// Where a part of a text begins.
+pub(super) fn position(text: &str, part: &str) -> usize {
+    (part.as_ptr() as usize).saturating_sub(text.as_ptr() as usize)
+}
+
 /// The last lines of a traceback, without the lines of code.
 fn error_of_traceback(text: &str) -> &str {
     if !text.trim_start().starts_with(TRACEBACK) {
@@ -121,7 +126,7 @@ fn error_of_traceback(text: &str) -> &str {
     }
     let is_code = |line: &&str| line.starts_with([' ', '\t']);
     let code = text.lines().rfind(is_code);
-    let end = code.map(|line| line.as_ptr() as usize - text.as_ptr() as usize + line.len());
+    let end = code.map(|line| position(text, line) + line.len());
     &text[end.unwrap_or_default()..]
 }
 

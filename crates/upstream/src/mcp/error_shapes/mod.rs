@@ -25,7 +25,7 @@ use crate::classify::{ErrorResponse, classify};
 use clauses::Clause;
 pub(super) use clauses::is_program_output;
 
-/// A text about a connection that did not come about, and nothing else.
+/// A text about a refused connection, and nothing else.
 static UNREACHABLE: LazyLock<Regex> = LazyLock::new(|| {
     let pattern = r"(?i)^(?:error[^:\n]*: )?(?:(?:could not|cannot|can't|unable to|failed to) connect to \S+: connection refused|connection refused)\.?$";
     Regex::new(pattern).expect("a fixed pattern compiles")
@@ -153,7 +153,7 @@ pub(super) struct ToolText<'a> {
     pub(super) now: Timestamp,
 }
 
-/// Whether a text says that a connection did not come about, and nothing else.
+/// Whether a text says that a connection was refused, and nothing else.
 pub(super) fn is_only_unreachable(text: &str) -> bool {
     UNREACHABLE.is_match(text.trim())
 }
