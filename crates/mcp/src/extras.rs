@@ -51,14 +51,31 @@ pub fn add_to_output(result: &mut CallToolResult, extras: Option<Value>) {
 /// The parts of a failing result that the failure does not contain: blocks after the first text, and structured
 /// content. Redacted; from the first block that exceeds the limit on, blocks are dropped.
 pub fn of_failure(result: &Value, redact: impl Fn(&mut Value)) -> Option<Value> {
-    let mut extras = Map::new();
-    let mut bytes_left = FAILURE_CONTENT_BYTES_LIMIT;
-    let content = result.get(CONTENT).and_then(Value::as_array);
-    let mut blocks: Vec<&Value> = content.into_iter().flatten().collect();
+    let mut blocks = blocks_of(result);
     let is_text = |block: &&Value| block.get("type") == Some(&json!("text"));
     if let Some(first) = blocks.iter().position(is_text) {
         blocks.remove(first);
     }
+    bounded_parts(result, blocks, redact)
+}
+
+/// All parts of a result that was sent as a success and is a failure. Redacted, and limited as for a failure.
+pub fn of_disguised_failure(result: &Value, redact: impl Fn(&mut Value)) -> Option<Value> {
+    bounded_parts(result, blocks_of(result), redact)
+}
+
+fn blocks_of(result: &Value) -> Vec<&Value> {
+    let content = result.get(CONTENT).and_then(Value::as_array);
+    content.into_iter().flatten().collect()
+}
+
+fn bounded_parts(
+    result: &Value,
+    blocks: Vec<&Value>,
+    redact: impl Fn(&mut Value),
+) -> Option<Value> {
+    let mut extras = Map::new();
+    let mut bytes_left = FAILURE_CONTENT_BYTES_LIMIT;
     let blocks = blocks.into_iter().map_while(|block| {
         bytes_left = size::remaining_bytes(block, bytes_left)?;
         Some(redacted_block(block.clone(), &redact))

@@ -9,6 +9,7 @@ use panpan_catalogue::{Category, FlatCategory, codes, for_flat_name};
 use serde::ser::{SerializeMap, Serializer};
 use serde_json::{Map, Value};
 
+use super::foreign::{joined_messages, message};
 use super::{RESIDUAL, Reply, maps_back};
 use crate::failure::{
     Canonical, Draft, Failure, Field, Fields, Inferred, Violation, ViolationKind,
@@ -120,6 +121,10 @@ fn read_failure(mut members: Members) -> Result<Failure, ReadError> {
     if draft.message.is_none() {
         read_error_object(&mut draft, &mut members);
     }
+    if draft.message.is_none() {
+        let errors = members.peek("errors").and_then(joined_messages);
+        draft.message = message(&mut members).or(errors);
+    }
     draft.facts.retryable = members.lenient_flag("retriable");
     let flat = members.lenient_as("category", |word| FlatCategory::from_word(word.as_str()?));
     draft.details_of_any_shape(members.take("details"));
@@ -176,5 +181,40 @@ fn category_of(flat: FlatCategory, retryable: Option<bool>) -> Category {
         FlatCategory::Permission => Category::AuthFail,
         FlatCategory::Resource => Category::ClientError,
         FlatCategory::Execution | FlatCategory::System => Category::Permanent,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_message_of_a_third_party_is_found_under_its_usual_names() {
+        for (document, message) in [
+            (json!({"success": false, "error": "a", "message": "b"}), "a"),
+            (json!({"success": false, "message": "b"}), "b"),
+            (json!({"success": false, "detail": "b"}), "b"),
+            (
+                json!({"success": false, "error": {"code": "A_CODE"}, "message": "b"}),
+                "b",
+            ),
+            (
+                json!({"success": false, "errors": ["a", {"message": "b"}, 7, ""]}),
+                "a; b",
+            ),
+            (
+                json!({"success": false, "errors": {"title": "a"}}),
+                "The tool reported a failure of its own",
+            ),
+            (
+                json!({"success": false}),
+                "The tool reported a failure of its own",
+            ),
+        ] {
+            let failure = read(document.clone()).unwrap().outcome.unwrap_err();
+            assert_eq!(failure.message(), message, "{document}");
+        }
     }
 }

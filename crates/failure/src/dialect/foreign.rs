@@ -31,6 +31,9 @@ const CODES: [&str; 7] = [
     "reason",
     "error",
 ];
+/// The number of entries of a list of errors that are read.
+const ERRORS_LIMIT: usize = 50;
+
 /// Members that repeat the HTTP status.
 const STATUSES: [&str; 5] = ["status", "statusCode", "status_code", "code", "http_status"];
 
@@ -73,8 +76,32 @@ fn read_code_and_message(draft: &mut Draft, members: &mut Members) {
         draft.code = CODES.iter().find_map(|name| members.lenient_as(name, code));
     }
     if draft.message.is_none() {
-        draft.message = MESSAGES.iter().find_map(|name| members.lenient_text(name));
+        draft.message = message(members);
     }
+}
+
+/// The most specific message in a third-party object.
+pub(super) fn message(members: &mut Members) -> Option<String> {
+    MESSAGES.iter().find_map(|name| members.lenient_text(name))
+}
+
+/// The messages of a list of errors, as one text: the list has texts, or objects with a message.
+pub(super) fn joined_messages(errors: &Value) -> Option<String> {
+    let text = |value: &Value| {
+        let text = value.as_str()?.trim();
+        (!text.is_empty()).then(|| text.to_owned())
+    };
+    let message = |entry: &Value| {
+        let stated = || {
+            MESSAGES
+                .iter()
+                .find_map(|name| entry.get(name).and_then(text))
+        };
+        text(entry).or_else(stated)
+    };
+    let errors = errors.as_array()?.iter().take(ERRORS_LIMIT);
+    let messages: Vec<String> = errors.filter_map(message).collect();
+    (!messages.is_empty()).then(|| messages.join("; "))
 }
 
 fn failing_status(value: &Value) -> Option<u16> {

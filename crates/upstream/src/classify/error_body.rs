@@ -344,7 +344,10 @@ fn entry_pointer(entry: &Value) -> Option<String> {
     let field = ["field", "parameter", "param", "name", "path", "property"]
         .iter()
         .find_map(|name| source.get(name)?.as_str())?;
-    Some(pointer(field.split('.')))
+    Some(match field.starts_with('/') {
+        true => field.to_owned(),
+        false => pointer(field.split('.')),
+    })
 }
 
 fn pointer(steps: impl IntoIterator<Item = impl AsRef<str>>) -> String {

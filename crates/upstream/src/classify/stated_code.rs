@@ -4,8 +4,9 @@
 //! A code counts only in the exact spelling of its service, and only with a status that leaves its meaning open. The
 //! codes of language-model providers are in `panpan_failure::classify`.
 
-use panpan_failure::Kind;
+use panpan_failure::catalogue::Entry;
 use panpan_failure::classify::Condition;
+use panpan_failure::{Kind, codes};
 
 use super::statements::condition_code;
 
@@ -18,9 +19,13 @@ pub(super) fn condition(codes: &[impl AsRef<str>]) -> Option<Condition> {
     })
 }
 
-/// The kind for a code that states a condition.
+/// The kind for a code whose meaning is known.
 pub(crate) fn stated_kind(code: &str) -> Option<Kind> {
-    condition(&[code]).map(|it| condition_code(it).into())
+    let by_condition = || condition(&[code]).map(|it| condition_code(it).into());
+    let listed = KINDS.iter().find(|(names, _)| has(names, code));
+    listed
+        .map(|(_, entry)| Kind::from(*entry))
+        .or_else(by_condition)
 }
 
 /// Whether the codes state a quota that is used up for longer than a caller waits.
@@ -61,14 +66,36 @@ const CONDITIONS: [(&str, Condition); 3] = [
     ),
 ];
 
+/// Codes that name the problem, where the status of a response says the same: they count only where no status is
+/// stated.
+const KINDS: [(&str, &Entry); 2] = [
+    (
+        "AUTHENTICATION_REQUIRED AUTH_REQUIRED INVALID_API_KEY INVALID_TOKEN LOGIN_REQUIRED \
+         NOT_AUTHENTICATED SESSION_EXPIRED TOKEN_EXPIRED UNAUTHENTICATED UNAUTHORIZED Unauthenticated \
+         Unauthorized account_inactive auth_required authentication_required bad_credentials \
+         expired_token invalid_api_key invalid_grant invalid_token login_required not_authenticated \
+         session_expired token_invalid unauthenticated unauthorized",
+        codes::ERR_HTTP_401_UNAUTHORIZED,
+    ),
+    (
+        "ACCESS_DENIED AccessDenied AccessDeniedException AuthorizationFailed FORBIDDEN Forbidden \
+         INSUFFICIENT_PERMISSION INSUFFICIENT_PERMISSIONS INSUFFICIENT_SCOPE MISSING_SCOPE \
+         PERMISSION_DENIED PermissionDenied UnauthorizedOperation access_denied forbidden \
+         insufficientPermissions insufficient_permissions insufficient_scope missing_scope no_permission \
+         not_allowed_token_type permission_denied",
+        codes::ERR_HTTP_403_FORBIDDEN,
+    ),
+];
+
 /// Codes of spent quotas, with the only status at which they mean that.
-const SPENT_QUOTAS: [(&str, Option<u16>); 6] = [
+const SPENT_QUOTAS: [(&str, Option<u16>); 7] = [
     ("REQUEST_LIMIT_EXCEEDED", Some(403)),
     ("STORAGE_LIMIT_EXCEEDED", None),
     ("dailyLimitExceeded", None),
     ("quotaExceeded", None),
     ("QuotaExceeded", None),
     ("quota_exceeded", None),
+    ("storageQuotaExceeded", None),
 ];
 
 #[cfg(test)]
@@ -91,6 +118,27 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(condition(&[code]), expected, "{code}");
+        }
+    }
+
+    #[test]
+    fn a_code_names_a_missing_credential_or_permission() {
+        for (code, expected) in [
+            ("invalid_auth", Some("ERR_HTTP_401_UNAUTHORIZED")),
+            ("AUTH_REQUIRED", Some("ERR_HTTP_401_UNAUTHORIZED")),
+            ("missing_scope", Some("ERR_HTTP_403_FORBIDDEN")),
+            ("INSUFFICIENT_PERMISSIONS", Some("ERR_HTTP_403_FORBIDDEN")),
+            ("ratelimited", Some("ERR_HTTP_429_RATE_LIMITED")),
+            ("INVALID_PAGE_TOKEN", None),
+            ("INSUFFICIENT_STOCK", None),
+            ("AUTHOR_REQUIRED", None),
+        ] {
+            let kind = stated_kind(code);
+            assert_eq!(
+                kind.as_ref().map(|it| it.code().as_str()),
+                expected,
+                "{code}"
+            );
         }
     }
 

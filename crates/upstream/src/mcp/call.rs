@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use panpan_contract::binding::SuccessBodies;
 use panpan_contract::operation::{OperationSpec, OperationType};
+use panpan_failure::classify::InputMembers;
 use panpan_failure::dialect::declares_flags;
 use panpan_failure::{Effect, Failure, codes};
 use panpan_mcp::names::{IDEMPOTENCY_META_KEY, TRACE_META_KEY};
@@ -21,12 +22,12 @@ use serde_json::{Map, Value};
 
 use super::connection::Connection;
 use super::error::{FailedRequest, McpError};
-use super::error_shapes;
 use super::input_requests::InteractiveRequest;
 use super::input_required::{self, InputNotProvided, Round};
 use super::live_connection::LiveConnection;
 use super::pool::Pool;
 use super::request_failure::{self, SideEffects};
+use super::rpc_error;
 use super::tool_error::FailingResult;
 use super::tool_import::ImportedTool;
 
@@ -47,6 +48,8 @@ pub(super) struct ToolCall {
     /// The output schema, if outputs could be mistaken for failures.
     flagged: Option<Value>,
     declared: BTreeSet<String>,
+    /// The members of the input.
+    members: InputMembers,
 }
 
 impl ToolCall {
@@ -59,6 +62,7 @@ impl ToolCall {
             side_effects: side_effects(spec),
             has_output_schema: imported.has_output_schema,
             flagged: declares_flags(&spec.output_schema).then(|| spec.output_schema.clone()),
+            members: InputMembers::of_schema(&spec.input_schema),
             declared: codes.map(|it| it.code.as_str().to_owned()).collect(),
         }
     }
@@ -115,7 +119,7 @@ impl ToolCall {
         round: &Round,
     ) -> Result<Round, Failure> {
         if let McpError::Rpc(error) = &failed.error {
-            let elicitations = error_shapes::url_elicitations(error);
+            let elicitations = rpc_error::url_elicitations(error);
             let client = call.client();
             let forwards = client.question_kinds().url && !client.handles_url_required();
             let next = match forwards {
@@ -178,7 +182,7 @@ impl ToolCall {
 
     fn request_failure(&self, failed: &FailedRequest, context: &Context) -> Failure {
         if let McpError::Rpc(error) = &failed.error
-            && error_shapes::is_unknown_tool(error)
+            && rpc_error::is_unknown_tool(error)
         {
             self.pool.shared().mark_tools_outdated();
         }
@@ -196,13 +200,20 @@ impl ToolCall {
             result,
             side_effects: self.side_effects,
             output_schema: self.flagged.as_ref(),
+            members: &self.members,
             now: context.now(),
         };
-        let is_failing = result.get("isError") == Some(&Value::Bool(true))
-            || (self.pool.shared().server.success_bodies == SuccessBodies::Read
-                && failing.is_disguised());
-        if is_failing {
-            context.set_extra(extras::of_failure(result, |value| context.redact(value)));
+        let is_failing = result.get("isError") == Some(&Value::Bool(true));
+        let is_disguised = !is_failing
+            && self.pool.shared().server.success_bodies == SuccessBodies::Read
+            && failing.is_disguised();
+        if is_failing || is_disguised {
+            let redact = |value: &mut Value| context.redact(value);
+            context.set_extra(match is_disguised {
+                // What the tool returned as a success is kept completely.
+                true => extras::of_disguised_failure(result, redact),
+                false => extras::of_failure(result, redact),
+            });
             return Err(failing.failure(|code| self.declared.contains(code)));
         }
         context.set_extra(extras::of_output(result, self.has_output_schema));

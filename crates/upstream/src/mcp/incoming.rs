@@ -18,13 +18,14 @@ const TASK_SUPPORT: &str = "\"taskSupport\"";
 /// Marks a tool, in its `_meta`, that can only be called as a task.
 pub(super) const REQUIRES_TASK_META_KEY: &str = "dev.panpan/requires-task";
 
-/// The message in a text; `None` for anything else.
+/// The message in a text; `None` for anything else. Bytes that are not UTF-8 are replaced: a server that writes one
+/// name in another charset should not lose its whole response.
 pub(super) fn parse(text: &[u8]) -> Option<ServerJsonRpcMessage> {
-    let text = std::str::from_utf8(text).ok()?;
-    if !text.starts_with('{') {
+    if !text.starts_with(b"{") {
         return None;
     }
-    serde_json::from_str(rewrite(text).as_deref().unwrap_or(text)).ok()
+    let text = String::from_utf8_lossy(text);
+    serde_json::from_str(rewrite(&text).as_deref().unwrap_or(&text)).ok()
 }
 
 /// A message as text with the members that rmcp would drop moved into `_meta`; `None` if there is
@@ -65,8 +66,8 @@ fn add_to_meta(members: &mut Map<String, Value>, name: &str, value: Value) -> Op
 /// The member that marks an error as the replacement of an unreadable response.
 const UNREADABLE_KEY: &str = "dev.panpan/unreadable";
 
-/// The request whose response is malformed: with a number that JSON does not allow, cut off, or in
-/// a wrong charset. `only` is the only request in flight, if there is one.
+/// The request whose response is malformed: with a number that JSON does not allow, or cut
+/// off. `only` is the only request in flight, if there is one.
 pub(super) fn unreadable_response(line: &[u8], only: Option<RequestId>) -> Option<RequestId> {
     let text = String::from_utf8_lossy(line);
     let has = |name: &str| text.contains(name);
@@ -195,6 +196,14 @@ mod tests {
             let found = unreadable_response(line.as_bytes(), only.clone());
             assert_eq!(found, expected.map(RequestId::Number), "{line}");
         }
+    }
+
+    #[test]
+    fn bytes_of_another_charset_are_replaced() {
+        let line = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"isError\":true,\"content\":[{\"type\":\"text\",\"text\":\"ferm\xe9\"}]}}";
+        let read = serde_json::to_value(parse(line).unwrap()).unwrap();
+        assert_eq!(read["result"]["content"][0]["text"], "ferm\u{fffd}");
+        assert!(parse(b"\xe9{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}").is_none());
     }
 
     #[test]

@@ -27,6 +27,7 @@ mod live_connection;
 mod operation_names;
 mod pool;
 mod request_failure;
+mod rpc_error;
 mod servers;
 mod settings;
 mod stdio;

@@ -8,7 +8,7 @@ use panpan_failure::classify::{NetworkFailure, io_failure};
 use panpan_failure::{Cause, Effect, Failure, Kind, Upstream, codes};
 
 use super::error::{FailedRequest, HttpResponse, McpError};
-use super::tool_error;
+use super::rpc_error;
 use crate::classify::{ErrorResponse, classify};
 
 /// The action where a server requires input that the client cannot give.
@@ -148,7 +148,7 @@ fn no_response(kind: Kind, message: String, side_effects: SideEffects) -> Failur
 /// The failure for a response that is not a result.
 fn from_response(server: &str, error: &McpError, now: Timestamp) -> Failure {
     match error {
-        McpError::Rpc(error) => tool_error::from_rpc_error(server, error, now),
+        McpError::Rpc(error) => rpc_error::from_rpc_error(server, error, now),
         McpError::HttpStatus(response) => from_status(server, response, now),
         McpError::InputRequired(reason) => Failure::new(codes::TOOL_FAILED)
             .with_message(reason)

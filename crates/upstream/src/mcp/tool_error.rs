@@ -1,4 +1,4 @@
-//! Converts the failing result of a tool, or a JSON-RPC error, into a failure.
+//! Converts the failing result of a tool into a failure. JSON-RPC errors are in `rpc_error`.
 //!
 //! A failure written by a panpan is recovered completely. Third-party errors are parsed by their
 //! known shapes; any other text becomes the message of a TOOL_FAILED. Which codes may be passed on
@@ -11,15 +11,14 @@ use panpan_failure::classify::InputMembers;
 use panpan_failure::dialect::{
     Dialect, MCP_META_KEY, RESIDUAL, detect, disguised_failure, read_foreign,
 };
-use panpan_failure::{Failure, Inferred, Repeat, Upstream, codes, hint, read, size};
+use panpan_failure::{Effect, Failure, Inferred, Repeat, codes, hint, read, size};
 use serde_json::{Value, json};
 
-use super::error::RpcError;
-use super::error_shapes;
+use super::error_shapes::{self, ToolText};
 use super::incoming::RECOVERY_META_KEY;
 use super::request_failure::SideEffects;
-use crate::classify::CombinedStatements;
-use crate::classify::is_declared_output;
+use super::rpc_error;
+use crate::classify::{CombinedStatements, ErrorBody, is_declared_output, stated_kind};
 use crate::known_code::with_known_code;
 use crate::retry_members::without_retry_members;
 
@@ -38,6 +37,8 @@ pub(super) struct FailingResult<'a> {
     pub(super) side_effects: SideEffects,
     /// The output schema of the tool, if failures could be mistaken for outputs.
     pub(super) output_schema: Option<&'a Value>,
+    /// The members of the input of the tool.
+    pub(super) members: &'a InputMembers,
     pub(super) now: Timestamp,
 }
 
@@ -56,7 +57,16 @@ impl FailingResult<'_> {
         blocks.is_some_and(|it| it.len() == 1)
             && self
                 .json_text()
-                .is_some_and(|it| self.is_undeclared_failure(&it))
+                .is_some_and(|it| self.may_be_disguised(&it) && self.is_undeclared_failure(&it))
+    }
+
+    /// Whether a text can be a failure. What a read-only tool returns may be the failure of something
+    /// else, so that it counts only with the flag of a failed call.
+    fn may_be_disguised(&self, document: &Value) -> bool {
+        let is_flagged = ["success", "ok"]
+            .iter()
+            .any(|flag| document.get(flag) == Some(&Value::Bool(false)));
+        is_flagged || is_from_panpan(document) || self.side_effects != SideEffects::ReadOnly
     }
 
     fn is_undeclared_failure(&self, document: &Value) -> bool {
@@ -69,7 +79,7 @@ impl FailingResult<'_> {
         if let Some(failure) = self.panpan_failure() {
             return with_known_code(failure, true, self.server, declared);
         }
-        let failure = self.with_statements(self.third_party());
+        let failure = with_statements(self.third_party(&declared), self.now);
         let effect = self.side_effects.effect_of(&failure);
         let message = bounded(failure.message());
         let failure = failure.with_effect(effect).with_message(message);
@@ -79,30 +89,6 @@ impl FailingResult<'_> {
             true => failure,
             false => with_tool_code(failure),
         }
-    }
-
-    /// Applies what the sentences of the message state for certain. For an unclassified failure,
-    /// the condition and the delay in its message are the best information there is.
-    fn with_statements(&self, failure: Failure) -> Failure {
-        let members = InputMembers::default();
-        let heard = CombinedStatements::of(failure.message(), &members, self.now);
-        let is_known = failure.code().as_str() != codes::TOOL_FAILED.code;
-        let is_refused = failure.repeat() == Some(Repeat::Refused);
-        let code = heard.code().filter(|it| !is_refused || !it.retryable);
-        let failure = match code {
-            // The effect stays unknown: a passing condition does not mean that nothing was done.
-            Some(entry) if !is_known => {
-                let failure = failure.restated(entry.into());
-                let failure = failure.mark_inferred(Inferred::Code);
-                match heard.action() {
-                    Some(action) => failure.with_actions([action]),
-                    None => failure,
-                }
-            }
-            _ => failure,
-        };
-        let remedies = failure.remedies();
-        heard.apply_to(failure, &Value::Null, remedies)
     }
 
     /// A failure written by a panpan: complete in `_meta`, or in the first text block in any
@@ -120,7 +106,7 @@ impl FailingResult<'_> {
         read_dialect(dialect, document)
     }
 
-    fn third_party(&self) -> Failure {
+    fn third_party(&self, declared: &impl Fn(&str) -> bool) -> Failure {
         let text = self.text();
         let text = text.as_deref();
         let structured = self.result.get("structuredContent");
@@ -129,11 +115,19 @@ impl FailingResult<'_> {
             .filter(|recovery| fits(recovery))
             .and_then(|recovery| error_shapes::recovery_object(recovery, text))
             .or_else(|| self.status_failure(structured?, text))
-            .or_else(|| self.document_failure(structured?.clone()))
-            .or_else(|| self.document_failure(self.json_text()?))
-            .or_else(|| error_shapes::status_in_text(text?, self.server, self.now))
-            .or_else(|| error_shapes::errno_in_text(text?))
+            .or_else(|| self.document_failure(structured?, None, declared))
+            .or_else(|| self.document_failure(&self.json_text()?, text, declared))
+            .or_else(|| rpc_error::in_text(text?, self.tool()))
+            .or_else(|| error_shapes::in_text(text?, self.tool()))
             .unwrap_or_else(|| Failure::new(codes::TOOL_FAILED).with_message(text_message(text)))
+    }
+
+    fn tool(&self) -> ToolText<'_> {
+        ToolText {
+            server: self.server,
+            members: self.members,
+            now: self.now,
+        }
     }
 
     /// A bare status, which explains the text.
@@ -151,22 +145,76 @@ impl FailingResult<'_> {
         })
     }
 
-    fn document_failure(&self, document: Value) -> Option<Failure> {
-        if let Some(failure) = error_shapes::envelope(&document) {
+    /// The failure in a document, which is the text if there is one.
+    fn document_failure(
+        &self,
+        document: &Value,
+        text: Option<&str>,
+        declared: &impl Fn(&str) -> bool,
+    ) -> Option<Failure> {
+        if let Some(failure) = error_shapes::envelope(document) {
             return Some(failure);
         }
-        let hint = hint::from_body(&document, self.now);
-        let failure = detect(&document)
-            .ok()
-            .filter(|dialect| *dialect != Dialect::Mcp)
-            .and_then(|dialect| read_dialect(dialect, document.clone()))
-            .or_else(|| read_foreign(document.clone(), None))
-            .or_else(|| error_shapes::own_vocabulary(&document, hint.is_some()))?;
+        let hint = hint::from_body(document, self.now);
+        let failure = self
+            .classified(document, declared)
+            .or_else(|| self.message_failure(document))
+            .or_else(|| error_shapes::own_vocabulary(document, hint.is_some()))?;
+        // A title of the catalogue says less than the document.
+        let is_untold =
+            failure.inferred().contains(&Inferred::Message) && failure.kind().is_catalogued();
+        let failure = match is_untold {
+            true => {
+                let raw = text.map_or_else(|| document.to_string(), str::to_owned);
+                failure.with_message(bounded(&raw))
+            }
+            false => failure,
+        };
         let is_stated = failure.stated_retry_after_ms().is_some() || !failure.retryable();
         Some(match hint.filter(|_| !is_stated) {
             Some(hint) => failure.with_retry_after_ms(hint.delay_ms),
             None => failure,
         })
+    }
+
+    /// The failure that the members of a document state: by a code that callers know, by an HTTP
+    /// status, or by another code.
+    fn classified(&self, document: &Value, declared: &impl Fn(&str) -> bool) -> Option<Failure> {
+        let dialect = detect(document).ok().filter(|it| *it != Dialect::Mcp);
+        let read = dialect.and_then(|it| read_dialect(it, document.clone()));
+        let is_known = |it: &Failure| {
+            let is_stated = it.kind().is_catalogued() && !it.inferred().contains(&Inferred::Code);
+            is_stated || declared(it.code().as_str())
+        };
+        if read.as_ref().is_some_and(is_known) {
+            return read;
+        }
+        // Problem details have a place for the status, and more.
+        let by_status = || match dialect {
+            Some(Dialect::Problem) => None,
+            _ => error_shapes::stated_status(document, self.server, self.now),
+        };
+        let failure = by_status()
+            .or(read)
+            .or_else(|| read_foreign(document.clone(), None))?;
+        let failure = with_stated_kind(failure, document);
+        let is_general = failure.code().as_str() == codes::TOOL_FAILED.code;
+        let by_message = || error_shapes::in_text(failure.message(), self.tool());
+        Some(match is_general.then(by_message).flatten() {
+            Some(stated) => stated.with_details(failure.details().cloned().unwrap_or_default()),
+            None => failure,
+        })
+    }
+
+    /// The failure that only the message of a document states. Members of our own vocabulary say
+    /// more.
+    fn message_failure(&self, document: &Value) -> Option<Failure> {
+        let body = ErrorBody::of_json(document);
+        if body.retryable.is_some() || body.effect.is_some() {
+            return None;
+        }
+        let failure = error_shapes::in_text(&body.message?, self.tool())?;
+        Some(failure.with_details(document.as_object()?.clone()))
     }
 
     fn meta(&self, key: &str) -> Option<&Value> {
@@ -205,6 +253,52 @@ impl FailingResult<'_> {
     }
 }
 
+/// Applies what the sentences of the message state for certain. For an unclassified failure,
+/// the condition and the delay in its message are the best information there is.
+pub(super) fn with_statements(failure: Failure, now: Timestamp) -> Failure {
+    if error_shapes::is_program_output(failure.message()) {
+        return failure;
+    }
+    let members = InputMembers::default();
+    let heard = CombinedStatements::of(failure.message(), &members, now);
+    let is_known = failure.code().as_str() != codes::TOOL_FAILED.code;
+    let is_refused = failure.repeat() == Some(Repeat::Refused);
+    let code = heard.code().filter(|it| !is_refused || !it.retryable);
+    let failure = match code {
+        // The effect stays unknown: a passing condition does not mean that nothing was done.
+        Some(entry) if !is_known => {
+            let failure = failure.restated(entry.into());
+            let failure = failure.mark_inferred(Inferred::Code);
+            let failure = match error_shapes::is_only_unreachable(failure.message()) {
+                true => failure.with_effect(Effect::None),
+                false => failure,
+            };
+            match heard.action() {
+                Some(action) => failure.with_actions([action]),
+                None => failure,
+            }
+        }
+        _ => failure,
+    };
+    let remedies = failure.remedies();
+    heard.apply_to(failure, &Value::Null, remedies)
+}
+
+/// Gives a failure the kind of a code of the document whose meaning is known.
+fn with_stated_kind(failure: Failure, document: &Value) -> Failure {
+    let codes = ErrorBody::of_json(document).codes;
+    let stated = codes.into_iter().find_map(|code| {
+        let kind = stated_kind(&code)?;
+        Some((code, kind))
+    });
+    let Some((code, kind)) = stated.filter(|(_, kind)| kind.category() != failure.category())
+    else {
+        return failure;
+    };
+    let upstream = failure.upstream().cloned().unwrap_or_default().code(code);
+    with_tool_code(failure.restated(kind).with_upstream(upstream))
+}
+
 /// Keeps the code of the tool as a detail if the failure has another one.
 fn with_tool_code(failure: Failure) -> Failure {
     let code = failure.upstream().and_then(|it| it.code.clone());
@@ -219,27 +313,6 @@ fn fits(document: &Value) -> bool {
     size::fits(document, FAILURE_BYTES_LIMIT)
 }
 
-/// The failure for a JSON-RPC error response.
-pub(super) fn from_rpc_error(server: &str, error: &RpcError, now: Timestamp) -> Failure {
-    let upstream = Upstream::default()
-        .provider(server)
-        .code(error.code.to_string());
-    let failure = error_shapes::known_code(error, now).or_else(|| {
-        let RpcError {
-            code,
-            message,
-            data,
-        } = error;
-        let error = json!({"code": code, "message": message, "data": data});
-        let document = json!({"jsonrpc": "2.0", "id": null, "error": error});
-        read_dialect(Dialect::JsonRpc, document)
-    });
-    let failure = failure.unwrap_or_else(|| Failure::new(codes::TOOL_FAILED));
-    with_known_code(without_retry_members(failure), false, server, |_| false)
-        .with_message(bounded(&error.message))
-        .with_upstream(upstream)
-}
-
 /// Whether a document contains the residual that only a panpan writes, anywhere its dialect allows.
 fn is_from_panpan(document: &Value) -> bool {
     let error = document.get("error").unwrap_or(document);
@@ -252,7 +325,7 @@ fn is_from_panpan(document: &Value) -> bool {
         .any(|it| it.get(RESIDUAL).is_some())
 }
 
-fn read_dialect(dialect: Dialect, document: Value) -> Option<Failure> {
+pub(super) fn read_dialect(dialect: Dialect, document: Value) -> Option<Failure> {
     dialect.read(document).ok()?.outcome.err()
 }
 
