@@ -6,8 +6,10 @@
 
 mod declarations;
 mod delay;
+mod entities;
 mod error_body;
 mod kind;
+mod page;
 mod stated_code;
 mod statements;
 #[cfg(test)]
@@ -23,6 +25,7 @@ use serde_json::Value;
 use crate::bounded::{ELLIPSIS, bounded};
 pub(crate) use declarations::{Declarations, DeclaredFailure, RequestContext, is_declared_output};
 use delay::StatedDelays;
+use error_body::texts::append;
 pub(crate) use error_body::{ErrorBody, panpan_failure};
 pub(crate) use stated_code::stated_kind;
 pub(crate) use statements::CombinedStatements;
@@ -57,6 +60,9 @@ pub struct ErrorResponse<'a> {
 /// assert_eq!(failure.recovery().retry_after_ms, Some(7_000));
 /// ```
 pub fn classify(response: &ErrorResponse<'_>, now: Timestamp) -> Option<Failure> {
+    if response.status < 400 {
+        return None;
+    }
     let request = RequestContext {
         members: &InputMembers::default(),
         declared: None,
@@ -66,7 +72,7 @@ pub fn classify(response: &ErrorResponse<'_>, now: Timestamp) -> Option<Failure>
     classify_for(response, request, now)
 }
 
-/// The failure that the response to a known request means; `None` below status 400.
+/// The failure that the response to a known request means; `None` if it is none.
 pub(crate) fn classify_for(
     response: &ErrorResponse<'_>,
     request: RequestContext<'_>,
@@ -113,8 +119,10 @@ impl<'a> Evidence<'a> {
             Some(document) => ErrorBody::of_json(document),
             None => ErrorBody::of_text(response.body),
         };
-        // The whole message is read before it is truncated: its end could take back its beginning.
-        let text = body.message.as_deref().unwrap_or_default();
+        // The whole message is read before it is truncated: its end could take back its beginning. A sentence under an
+        // unknown name is shown, but may be about anything.
+        let text = body.message.as_deref().filter(|_| !body.is_searched);
+        let text = text.unwrap_or_default();
         let mut statements = CombinedStatements::of(text, request.members);
         statements.declared = request.declared.map(|it| &it.statements);
         // A member made for the effect wins over any sentence.
@@ -212,11 +220,13 @@ impl<'a> Evidence<'a> {
     fn take_violations(&mut self, remedies: Remedies) -> Vec<Violation> {
         let stated = std::mem::take(&mut self.body.violations);
         let is_about_input = remedies.contains(Remedy::ChangeInput);
+        let demanded = self.statements.received.violations(self.request.input);
         let (mut located, mut other) = (Vec::new(), Vec::new());
         for mut violation in stated {
             match self.request.input_pointer(&violation.pointer) {
                 Some(pointer) if is_about_input => {
                     violation.pointer = pointer;
+                    add_demand(&mut violation, &demanded);
                     located.push(violation);
                 }
                 _ => other.push(violation),
@@ -230,15 +240,11 @@ impl<'a> Evidence<'a> {
     fn add_to_message(&mut self, violations: &[Violation]) {
         let mut message = self.body.message.take().unwrap_or_default();
         for violation in violations.iter().take(MESSAGE_VIOLATIONS_LIMIT) {
-            if message.contains(&violation.reason) {
-                continue;
+            match message == violation.reason {
+                true => message = named_reason(violation),
+                false if message.contains(&violation.reason) => {}
+                false => append(&mut message, &named_reason(violation)),
             }
-            let separator = match message.chars().next_back() {
-                None => "",
-                Some('.' | '!' | '?' | ';' | ':') => " ",
-                Some(_) => "; ",
-            };
-            message = format!("{message}{separator}{}", named_reason(violation));
         }
         let message = bounded(&message, MESSAGE_CHARACTERS_LIMIT, self.request.input);
         self.body.message = Some(message).filter(|it| !it.is_empty());
@@ -274,6 +280,16 @@ impl<'a> Evidence<'a> {
             upstream = upstream.excerpt(self.response.body);
         }
         upstream
+    }
+}
+
+/// Adds the expected value if a sentence of the message states it for the same member.
+fn add_demand(violation: &mut Violation, demanded: &[Violation]) {
+    let mut demanded = demanded.iter();
+    let demand = demanded.find(|it| it.pointer == violation.pointer);
+    if let Some(demand) = demand.filter(|_| violation.expected.is_none()) {
+        violation.kind = demand.kind;
+        violation.expected.clone_from(&demand.expected);
     }
 }
 

@@ -5,6 +5,9 @@
 
 use std::borrow::Cow;
 
+use super::entities::unescaped;
+use super::page::is_page;
+
 /// Elements for the code, most specific first.
 const CODES: [&str; 4] = ["Code", "code", "faultcode", "errorCode"];
 /// Elements for the message, most specific first.
@@ -17,14 +20,23 @@ const MESSAGES: [&str; 7] = [
     "description",
     "Reason",
 ];
+/// Elements for the code of a SOAP fault, before those in its detail: SOAP 1.1, then 1.2.
+const FAULT_CODES: [&str; 2] = ["faultcode", "Value"];
+/// Elements for the message of a SOAP fault.
+const FAULT_MESSAGES: [&str; 2] = ["faultstring", "Text"];
+/// Codes of faults that the request caused: SOAP 1.1, then 1.2.
+const REQUEST_FAULTS: [&str; 2] = ["Client", "Sender"];
 /// The maximum length of the text of an element, in bytes.
 const TEXT_BYTES_LIMIT: usize = 8 * 1024;
 
 /// What an XML document states about an error.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct XmlError {
-    pub(super) code: Option<String>,
-    pub(super) message: Option<String>,
+    /// The codes, most specific first.
+    pub(super) codes: Vec<String>,
+    pub(super) message: String,
+    /// Whether it is a SOAP fault that the request caused.
+    pub(super) is_request_fault: bool,
 }
 
 /// The error in a document, if it is XML and has a message.
@@ -34,18 +46,33 @@ pub(super) fn of(body: &str) -> Option<XmlError> {
         return None;
     }
     let first = |names: &[&str]| names.iter().find_map(|name| element_text(body, name));
-    let message = first(&MESSAGES)?;
+    let fault = fault(body);
+    let in_fault = |names: &[&str]| names.iter().find_map(|it| element_text(fault?, it));
+    let message = in_fault(&FAULT_MESSAGES).or_else(|| first(&MESSAGES))?;
+    let fault_code = in_fault(&FAULT_CODES).map(|it| local_name(&it).to_owned());
+    let is_request_fault = fault_code.as_deref().is_some_and(|code| {
+        let class = code.split('.').next().unwrap_or_default();
+        REQUEST_FAULTS.contains(&class)
+    });
     let code = first(&CODES).map(|it| local_name(&it).to_owned());
+    let code = code.filter(|it| fault_code.as_ref() != Some(it));
     Some(XmlError {
-        code,
-        message: Some(message),
+        codes: fault_code.into_iter().chain(code).collect(),
+        message,
+        is_request_fault,
     })
 }
 
-fn is_page(body: &str) -> bool {
-    let start: String = body.chars().take(1_000).collect();
-    let start = start.to_ascii_lowercase();
-    start.contains("<html") || start.contains("<!doctype html")
+/// The content of a SOAP fault: what follows its opening tag.
+fn fault(body: &str) -> Option<&str> {
+    let at = ["Fault>", "Fault "]
+        .iter()
+        .filter_map(|it| body.find(it))
+        .min()?;
+    let (before, fault) = body.split_at(at);
+    let (_, tag) = before.rsplit_once('<')?;
+    let is_prefix = tag.is_empty() || (tag.ends_with(':') && !tag.contains(char::is_whitespace));
+    (is_prefix && before.contains("Envelope")).then_some(fault)
 }
 
 /// The text of the first element with this name that has only text, without its namespace prefix.
@@ -78,24 +105,6 @@ fn content(after: &str) -> Option<Cow<'_, str>> {
 
 fn local_name(name: &str) -> &str {
     name.rsplit(':').next().unwrap_or(name)
-}
-
-/// Replaces the entities that XML defines. `&amp;` comes last, so that nothing is replaced twice.
-fn unescaped(text: &str) -> Cow<'_, str> {
-    if !text.contains('&') {
-        return text.into();
-    }
-    let entities = [
-        ("&lt;", "<"),
-        ("&gt;", ">"),
-        ("&quot;", "\""),
-        ("&#34;", "\""),
-        ("&apos;", "'"),
-        ("&#39;", "'"),
-        ("&amp;", "&"),
-    ];
-    let replace = |text: String, (entity, letter): (&str, &str)| text.replace(entity, letter);
-    entities.into_iter().fold(text.to_owned(), replace).into()
 }
 
 #[cfg(test)]
@@ -132,9 +141,48 @@ mod tests {
             ),
         ] {
             let error = of(body).unwrap_or_else(|| panic!("{body}"));
-            assert_eq!(error.code.as_deref(), code, "{body}");
-            assert_eq!(error.message.as_deref(), Some(message), "{body}");
+            assert_eq!(error.codes.first().map(String::as_str), code, "{body}");
+            assert_eq!(error.message, message, "{body}");
         }
+    }
+
+    #[test]
+    fn a_soap_fault_says_whether_the_request_caused_it() {
+        let old = |code: &str| {
+            format!(
+                "<s:Envelope><s:Body><s:Fault><faultcode>{code}</faultcode><faultstring>no such customer</faultstring><detail><code>VAT-17</code><Message>inner</Message></detail></s:Fault></s:Body></s:Envelope>"
+            )
+        };
+        let new = |code: &str| {
+            format!(
+                "<env:Envelope><env:Body><env:Fault xmlns:m=\"m\"><env:Code><env:Value>{code}</env:Value><env:Subcode><env:Value>m:Late</env:Value></env:Subcode></env:Code><env:Reason><env:Text xml:lang=\"en\">no such customer</env:Text></env:Reason></env:Fault></env:Body></env:Envelope>"
+            )
+        };
+        for (body, code, is_request_fault) in [
+            (old("s:Client"), "Client", true),
+            (
+                old("s:Client.Authentication"),
+                "Client.Authentication",
+                true,
+            ),
+            (old("Server"), "Server", false),
+            (old("s:Server.Client"), "Server.Client", false),
+            (old("wsse:FailedCheck"), "FailedCheck", false),
+            (new("env:Sender"), "Sender", true),
+            (new("env:Receiver"), "Receiver", false),
+        ] {
+            let error = of(&body).unwrap();
+            assert_eq!(error.codes[0], code, "{body}");
+            assert_eq!(error.message, "no such customer", "{body}");
+            assert_eq!(error.is_request_fault, is_request_fault, "{body}");
+        }
+        let other = "<Error><Fault><Value>Client</Value><Text>a</Text></Fault><Code>Busy</Code><Message>b</Message></Error>";
+        let other = of(other).unwrap();
+        assert_eq!(
+            (other.codes[0].as_str(), other.message.as_str()),
+            ("Busy", "b")
+        );
+        assert!(!other.is_request_fault);
     }
 
     #[test]
