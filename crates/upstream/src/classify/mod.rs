@@ -1,7 +1,7 @@
 //! From an HTTP error response to a failure.
 //!
 //! The pipeline is in [`classify_for`]: parse the body (`error_body`), read its sentences (`statements`), choose
-//! the code (`kind`), find the delay (`delay`) and build the failure. What the contract declares about the response
+//! the code (`kind`) by the status that the response means (`meant_status`), find the delay (`delay`) and build the failure. What the contract declares about the response
 //! is in `declarations`. Reads no clock: the time is an argument.
 
 mod declarations;
@@ -9,6 +9,7 @@ mod delay;
 mod entities;
 mod error_body;
 mod kind;
+mod meant_status;
 mod page;
 mod stated_code;
 mod statements;
@@ -78,21 +79,30 @@ pub(crate) fn classify_for(
     request: RequestContext<'_>,
     now: Timestamp,
 ) -> Option<Failure> {
-    if response.status < 400 {
+    if response.status < 300 {
         return None;
     }
     let document = error_body::parse_json(response.body);
-    if let Some(failure) = document.as_ref().and_then(panpan_failure) {
+    let complete = document.as_ref().filter(|_| response.status >= 400);
+    if let Some(failure) = complete.and_then(panpan_failure) {
         return Some(failure);
     }
-    let evidence = Evidence::read(response, request, document.as_ref(), now);
+    let received_status = response.status;
+    let response = &ErrorResponse {
+        status: meant_status::meant_status(response, document.as_ref())?,
+        ..*response
+    };
+    let mut evidence = Evidence::read(response, request, document.as_ref(), now);
+    evidence.received_status = received_status;
     let verdict = evidence.judge();
     Some(evidence.into_failure(verdict))
 }
 
 /// Everything that a response and the contract say about what happened.
 struct Evidence<'a> {
+    /// The response, with the status that it means.
     response: &'a ErrorResponse<'a>,
+    received_status: u16,
     request: RequestContext<'a>,
     body: ErrorBody,
     statements: CombinedStatements<'a>,
@@ -130,6 +140,7 @@ impl<'a> Evidence<'a> {
         body.truncate(request.input);
         Self {
             response,
+            received_status: response.status,
             request,
             body,
             statements,
@@ -269,7 +280,7 @@ impl<'a> Evidence<'a> {
     }
 
     fn upstream(&self) -> Upstream {
-        let mut upstream = Upstream::status(self.response.status);
+        let mut upstream = Upstream::status(self.received_status);
         if let Some(provider) = self.response.provider {
             upstream = upstream.provider(provider);
         }
