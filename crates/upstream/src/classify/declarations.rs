@@ -12,6 +12,8 @@ use panpan_failure::{ErrorDefinition, Kind, StatusPattern};
 use panpan_runtime::{check_once, most_specific};
 use serde_json::Value;
 
+use super::error_body::spelled_as_in;
+
 /// The maximum length of a meaning, in characters; a longer description is truncated.
 const MEANING_CHARACTERS_LIMIT: usize = 1_000;
 
@@ -61,7 +63,8 @@ impl RequestContext<'_> {
             candidates.find(|it| self.input.pointer(it).is_some())
         };
         let unchecked = || self.members.is_empty().then(|| pointer.to_owned());
-        declared.or_else(present).or_else(unchecked)
+        let found = declared.or_else(present).or_else(unchecked)?;
+        Some(spelled_as_in(self.input, found))
     }
 }
 
@@ -141,7 +144,7 @@ const GENERIC_WORDS: &str = "\
     unknown unprocessable unsupported upgrade validation was went when with wrong";
 
 /// Whether a description says more than its status.
-fn is_specific(description: &str, pattern: Option<StatusPattern>) -> bool {
+pub(super) fn is_specific(description: &str, pattern: Option<StatusPattern>) -> bool {
     // The default description that the import writes.
     if pattern.is_some() && description.starts_with("The service answers with") {
         return false;

@@ -1,15 +1,22 @@
 //! Parses error bodies in the shapes that services use.
 //!
-//! Reads known members at known locations; it does not search the whole body. Texts are kept long here and
-//! truncated by `classify`.
+//! Reads known members at known locations; only a body that says nothing there is searched as a whole. Texts are kept
+//! long here and truncated by `classify`.
 
-use panpan_failure::classify::expectation;
+mod expected;
+mod lists;
+mod member_path;
+mod search;
+pub(super) mod texts;
+
 use panpan_failure::dialect::{MCP_META_KEY, RESIDUAL, detect};
-use panpan_failure::pointer::joined;
-use panpan_failure::{Effect, Failure, Violation, ViolationKind, read};
+use panpan_failure::{Effect, Failure, Violation, read};
 use serde_json::Value;
 
-use super::xml_error;
+use super::{page, xml_error};
+use lists::{Findings, is_errors_by_field};
+pub(super) use member_path::spelled_as_in;
+use texts::{Weight, append, best, has_words, localised_text, text, weight};
 
 /// The maximum length of a text that is kept, in bytes.
 const TEXT_BYTES_LIMIT: usize = 64 * 1024;
@@ -19,25 +26,22 @@ const LINES_LIMIT: usize = 20;
 const CODE_CHARACTERS_LIMIT: usize = 100;
 /// The maximum number of entries of an error list that are read.
 const ERRORS_LIMIT: usize = 50;
+/// The maximum number of reasons that are added to a message.
+const REASONS_LIMIT: usize = 8;
 
 /// Members for the code, most specific first.
 const CODES: &str = "code error_code errorCode reason type status __type error";
 /// Members for the message, most specific first.
 const MESSAGES: &str = "\
-    message error_description detail error_message errorMessage Message description msg title error";
-/// Members for messages that count only if no other is present: lists of texts, and words that are elsewhere codes.
-const LAST_MESSAGES: &str = "\
-    errorMessages error_messages messages errors reason";
-/// Members for lists of input errors.
-const LISTS: &str = "\
-    errors detail details violations invalid_params field_errors fieldErrors fieldViolations \
-    field_violations validation_errors validationErrors";
-/// Members for the reason of an input error, most specific first.
-const REASONS: &str = "message detail msg reason description title code type";
-/// Members for the rejected value.
-const ACTUAL: &str = "actual input rejected_value rejectedValue value";
-/// Lists that count only as arrays: as objects they have members of any kind, not errors by field.
-const ONLY_ARRAYS: &[&str] = &["detail", "details"];
+    error_user_msg userPresentableMessage message error_description detail error_message errorMessage Message Detail \
+    description msg errmsg error_msg errorSummary error_summary faultstring mensaje mensagem erreur meldung title \
+    error";
+/// Members that are the message if they have a sentence: elsewhere they are codes or data.
+const SENTENCES: &str = "errors reason details data errorDescription";
+/// Members with the whole error in them.
+const WRAPPERS: &str = "error fault Fault response Response";
+/// Members with lists of errors in them, and other data.
+const HOLDERS: &str = "_embedded data details";
 
 /// The facts that an error body states.
 #[derive(Debug, Default)]
@@ -46,6 +50,8 @@ pub(crate) struct ErrorBody {
     pub(crate) codes: Vec<String>,
     /// The message of the service.
     pub(crate) message: Option<String>,
+    /// Whether the message was found by a search, under names that say nothing about its meaning.
+    pub(crate) is_searched: bool,
     /// What is wrong with the input.
     pub(crate) violations: Vec<Violation>,
     /// Whether the body has the shape of a language-model provider's.
@@ -66,40 +72,78 @@ pub(crate) fn panpan_failure(document: &Value) -> Option<Failure> {
 }
 
 impl ErrorBody {
-    /// Parses a JSON document; it says nothing if it is not an object.
+    /// Parses a JSON document; it says nothing if it is no object and no list of objects or sentences.
     pub(crate) fn of_json(document: &Value) -> Self {
-        let first = match document {
-            Value::Array(items) => items.first().unwrap_or(document),
-            _ => document,
-        };
+        let items = document.as_array();
+        let first = items.and_then(|it| it.first()).unwrap_or(document);
         let mut body = Self {
             is_model_provider: has_model_provider_shape(first),
             ..Self::default()
         };
+        let mut messages = Vec::new();
         for location in locations(first) {
             body.read(location);
+            messages.extend(stated_messages(location));
         }
-        if body.message.is_none() {
-            body.message = locations(first).find_map(last_message);
+        body.message = best(&messages);
+        let mut findings = findings(first);
+        if let Some(items) = items {
+            findings.read_array(items);
         }
-        if body.message.is_none() && body.violations.is_empty() && is_errors_by_field(first) {
-            body.violations = violations(first);
+        body.add(findings);
+        if body.violations.is_empty() && !body.has_sentence() {
+            let found = search::sentences(document);
+            body.is_searched = found.is_some();
+            body.message = found.or(body.message);
         }
-        body.violations.truncate(ERRORS_LIMIT);
         body
     }
 
-    /// Takes plain text as the message, unless it is a page, a stack trace or broken JSON. An XML error states its
-    /// code and message in elements.
+    /// Adds what the lists say: their sentences to the message, or in its place if it is only the name of a status.
+    fn add(&mut self, findings: Findings) {
+        let Findings {
+            violations,
+            reasons,
+            words,
+            ..
+        } = findings;
+        self.violations = violations;
+        let says_nothing = |it: &String| weight(it) == Weight::Phrase;
+        let stated = self.message.take();
+        let is_replaced = stated.as_ref().is_none_or(says_nothing);
+        let mut message = match is_replaced {
+            true => String::new(),
+            false => stated.clone().unwrap_or_default(),
+        };
+        for reason in reasons.iter().take(REASONS_LIMIT) {
+            append(&mut message, reason);
+        }
+        if message.is_empty() && self.violations.is_empty() {
+            message = words.join("; ");
+        }
+        self.message = Some(message).filter(|it| !it.is_empty()).or(stated);
+    }
+
+    /// Whether the message is more than a word or the name of a status.
+    fn has_sentence(&self) -> bool {
+        let message = self.message.as_deref().unwrap_or_default();
+        weight(message) >= Weight::General
+    }
+
+    /// Takes plain text as the message, unless it is a stack trace or broken JSON. An XML error states its code and
+    /// message in elements, a page in its headings and paragraphs.
     pub(crate) fn of_text(body: &str) -> Self {
         if let Some(error) = xml_error::of(body) {
+            let codes = error.codes.into_iter().filter_map(|it| code(&it.into()));
             return Self {
-                codes: error
-                    .code
-                    .and_then(|it| code(&it.into()))
-                    .into_iter()
-                    .collect(),
+                codes: codes.collect(),
                 message: text(&error.message.into()),
+                ..Self::default()
+            };
+        }
+        if let Some(message) = page::message(body) {
+            return Self {
+                message: Some(message),
                 ..Self::default()
             };
         }
@@ -120,9 +164,6 @@ impl ErrorBody {
                 self.codes.push(code);
             }
         }
-        if self.message.is_none() {
-            self.message = first_text(location, MESSAGES);
-        }
         if self.retryable.is_none() {
             let stated = location.get("retryable").or(location.get("retriable"));
             self.retryable = stated.and_then(Value::as_bool);
@@ -130,13 +171,6 @@ impl ErrorBody {
         if self.effect.is_none() {
             let stated = location.get("effect").and_then(Value::as_str);
             self.effect = stated.and_then(Effect::from_word);
-        }
-        if self.violations.is_empty() {
-            let lists = LISTS.split(' ').filter_map(|name| {
-                let list = location.get(name)?;
-                (list.is_array() || !ONLY_ARRAYS.contains(&name)).then_some(list)
-            });
-            self.violations = lists.flat_map(violations).collect();
         }
     }
 }
@@ -168,16 +202,66 @@ fn locations(document: &Value) -> impl Iterator<Item = &Value> {
     let is_known =
         |entry: &&Value| entry["reason"].is_string() || entry["fieldViolations"].is_array();
     let information = information.filter(is_known);
-    let first = error.and_then(|error| error["errors"].get(0));
     let errors = document.get("errors").and_then(|errors| errors.get(0));
     let extensions = errors.and_then(|error| error.get("extensions"));
     information
         .chain(inner)
-        .chain(first)
-        .chain(error)
+        .chain(wrapped(document).flat_map(first_errors))
+        .chain(wrapped(document))
         .chain(extensions)
         .chain([document])
         .chain(errors)
+}
+
+/// The first entries of the lists in an error.
+fn first_errors(error: &Value) -> impl Iterator<Item = &Value> {
+    let lists = ["errors", "error", "Error"].into_iter();
+    lists.filter_map(|it| error.get(it)?.get(0))
+}
+
+/// The objects that are the whole error, inside of a document.
+fn wrapped(document: &Value) -> impl Iterator<Item = &Value> {
+    let members = WRAPPERS.split(' ').filter_map(|it| document.get(it));
+    members.filter(|it| it.is_object())
+}
+
+/// What the lists of errors in a document say, and errors that name their member.
+fn findings(document: &Value) -> Findings {
+    let mut findings = Findings::default();
+    let held = |it| {
+        HOLDERS
+            .split(' ')
+            .filter_map(move |name| Value::get(it, name))
+    };
+    let errors: Vec<&Value> = wrapped(document).chain([document]).collect();
+    for error in &errors {
+        findings.read_single(error, stated_messages(error).first().map(String::as_str));
+    }
+    let inner = errors.iter().filter_map(|it| it.get("innererror"));
+    let extensions = document.pointer("/errors/0/extensions");
+    let holders = errors.iter().flat_map(|it| held(it));
+    for location in inner
+        .chain(errors.iter().copied())
+        .chain(extensions)
+        .chain(holders)
+    {
+        findings.read_members(location);
+    }
+    match document.as_object() {
+        Some(members) if findings.is_empty() && is_errors_by_field(members) => {
+            findings.read_map(members);
+        }
+        _ => {}
+    }
+    findings
+}
+
+/// The texts of an object that may be the message.
+fn stated_messages(location: &Value) -> Vec<String> {
+    let stated = |names: &'static str| names.split(' ').filter_map(|it| location.get(it));
+    let texts = stated(MESSAGES).filter_map(localised_text);
+    let sentences = stated(SENTENCES).filter_map(text);
+    texts.chain(sentences.filter(|it| has_words(it))).collect()
 }
 
 /// A code: one word, without a namespace that ends in `#`, `/` or `.`.
@@ -193,168 +277,6 @@ fn code(value: &Value) -> Option<String> {
     (is_code && text != "about:blank").then(|| text.to_owned())
 }
 
-/// The text of the first of these members that has one.
-fn first_text(location: &Value, names: &str) -> Option<String> {
-    let mut names = names.split(' ');
-    names.find_map(|name| location.get(name).and_then(text))
-}
-
-/// The text of one of the last members: a sentence, or a list of texts.
-fn last_message(location: &Value) -> Option<String> {
-    LAST_MESSAGES.split(' ').find_map(|name| {
-        let texts = match location.get(name)? {
-            Value::Array(items) => items.iter().take(ERRORS_LIMIT).filter_map(text).collect(),
-            sentence => Vec::from_iter(text(sentence).filter(|it| it.contains(' '))),
-        };
-        (!texts.is_empty()).then(|| texts.join("; "))
-    })
-}
-
-/// Whether a whole document is a map of errors: every member is a list of texts.
-fn is_errors_by_field(document: &Value) -> bool {
-    let is_list = |value: &Value| {
-        let texts = value.as_array();
-        texts.is_some_and(|it| !it.is_empty() && it.iter().all(Value::is_string))
-    };
-    let members = document.as_object();
-    members.is_some_and(|it| !it.is_empty() && it.values().all(is_list))
-}
-
-fn text(value: &Value) -> Option<String> {
-    let text = value.as_str()?.trim();
-    let end = text.floor_char_boundary(TEXT_BYTES_LIMIT);
-    (!text.is_empty()).then(|| text[..end].to_owned())
-}
-
-/// The violations in an error list: an array of objects, or an object with texts by field.
-fn violations(list: &Value) -> Vec<Violation> {
-    match list {
-        Value::Array(entries) => {
-            let entries = entries.iter().take(ERRORS_LIMIT);
-            entries.filter_map(violation).collect()
-        }
-        Value::Object(fields) => fields
-            .iter()
-            .take(ERRORS_LIMIT)
-            .filter_map(|(field, reason)| {
-                let reason = text(reason.get(0).unwrap_or(reason))?;
-                Some(with_expectation(Violation::value(
-                    pointer([field.as_str()]),
-                    reason,
-                )))
-            })
-            .collect(),
-        _ => Vec::new(),
-    }
-}
-
-fn violation(entry: &Value) -> Option<Violation> {
-    let reason = first_text(entry, REASONS);
-    let mut violation = Violation::value(entry_pointer(entry)?, reason?);
-    let kind = entry.get("type").or(entry.get("code"));
-    let is_missing = |it: &str| ["missing", "required", "value_error.missing"].contains(&it);
-    if kind.and_then(Value::as_str).is_some_and(is_missing) {
-        violation.kind = ViolationKind::Missing;
-    }
-    violation.expected = expected(entry);
-    let actual = ACTUAL.split(' ').find_map(|name| entry.get(name));
-    violation.actual = actual
-        .filter(|it| !it.is_object() && !it.is_array())
-        .cloned();
-    Some(with_expectation(violation))
-}
-
-/// Members for bounds, and the words that describe them.
-const BOUNDS: [(&str, &str); 12] = [
-    ("maximum", "at most"),
-    ("max", "at most"),
-    ("le", "at most"),
-    ("lt", "less than"),
-    ("exclusive_maximum", "less than"),
-    ("max_length", "at most {} characters"),
-    ("minimum", "at least"),
-    ("min", "at least"),
-    ("ge", "at least"),
-    ("gt", "greater than"),
-    ("exclusive_minimum", "greater than"),
-    ("min_length", "at least {} characters"),
-];
-/// Members for lists of allowed values.
-const CHOICES: &str = "\
-    allowed allowed_values allowedValues choices enum options permitted valid_values";
-
-/// The expected value by an entry of an error list, or by its context object.
-fn expected(entry: &Value) -> Option<String> {
-    let inner = ["ctx", "context", "params"].map(|name| entry.get(name));
-    let mut locations = [Some(entry)].into_iter().chain(inner).flatten();
-    locations.find_map(expected_at)
-}
-
-fn expected_at(location: &Value) -> Option<String> {
-    if let Some(expected) = location.get("expected").and_then(text) {
-        return Some(expected);
-    }
-    let mut choices = CHOICES
-        .split(' ')
-        .filter_map(|name| location.get(name)?.as_array());
-    if let Some(choices) = choices.find(|it| !it.is_empty() && it.len() <= ERRORS_LIMIT) {
-        let choices = choices.iter().map(|it| match it {
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
-        });
-        return Some(format!("one of {}", choices.collect::<Vec<_>>().join(", ")));
-    }
-    let bounds = BOUNDS.iter().filter_map(|(name, words)| {
-        let number = location.get(*name).filter(|it| it.is_number())?;
-        Some(match words.contains("{}") {
-            true => words.replace("{}", &number.to_string()),
-            false => format!("{words} {number}"),
-        })
-    });
-    let bounds: Vec<String> = bounds.take(2).collect();
-    (!bounds.is_empty()).then(|| bounds.join(", "))
-}
-
-/// Adds the expected value if the reason states it with certainty.
-fn with_expectation(mut violation: Violation) -> Violation {
-    let stated = match violation.expected {
-        None => expectation(&violation.reason),
-        Some(_) => None,
-    };
-    if let Some(stated) = stated {
-        violation.kind = stated.kind();
-        violation.expected = Some(stated.to_string());
-    }
-    violation
-}
-
-/// The pointer to the member that an entry is about.
-fn entry_pointer(entry: &Value) -> Option<String> {
-    let source = entry.get("source").unwrap_or(entry);
-    if let Some(pointer) = source.get("pointer").and_then(Value::as_str) {
-        return Some(pointer.trim_start_matches('#').to_owned());
-    }
-    if let Some(steps) = entry.get("loc").and_then(Value::as_array) {
-        let steps = steps.iter().map(|step| match step {
-            Value::String(step) => step.clone(),
-            other => other.to_string(),
-        });
-        return Some(pointer(steps));
-    }
-    let field = ["field", "parameter", "param", "name", "path", "property"]
-        .iter()
-        .find_map(|name| source.get(name)?.as_str())?;
-    Some(match field.starts_with('/') {
-        true => field.to_owned(),
-        false => pointer(field.split('.')),
-    })
-}
-
-fn pointer(steps: impl IntoIterator<Item = impl AsRef<str>>) -> String {
-    let steps = steps.into_iter();
-    steps.fold(String::new(), |at, step| joined(&at, step.as_ref()))
-}
-
 /// The two shapes that language-model providers share: an object with `type: "error"`, or an error that always has
 /// the same four members.
 fn has_model_provider_shape(document: &Value) -> bool {
@@ -366,5 +288,7 @@ fn has_model_provider_shape(document: &Value) -> bool {
         || ["message", "type", "param", "code"].into_iter().all(has)
 }
 
+#[cfg(test)]
+mod shapes;
 #[cfg(test)]
 mod tests;

@@ -1,13 +1,16 @@
 //! From an HTTP error response to a failure.
 //!
 //! The pipeline is in [`classify_for`]: parse the body (`error_body`), read its sentences (`statements`), choose
-//! the code (`kind`), find the delay (`delay`) and build the failure. What the contract declares about the response
+//! the code (`kind`) by the status that the response means (`meant_status`), find the delay (`delay`) and build the failure. What the contract declares about the response
 //! is in `declarations`. Reads no clock: the time is an argument.
 
 mod declarations;
 mod delay;
+mod entities;
 mod error_body;
 mod kind;
+mod meant_status;
+mod page;
 mod stated_code;
 mod statements;
 #[cfg(test)]
@@ -23,6 +26,7 @@ use serde_json::Value;
 use crate::bounded::{ELLIPSIS, bounded};
 pub(crate) use declarations::{Declarations, DeclaredFailure, RequestContext, is_declared_output};
 use delay::StatedDelays;
+use error_body::texts::append;
 pub(crate) use error_body::{ErrorBody, panpan_failure};
 pub(crate) use stated_code::stated_kind;
 pub(crate) use statements::CombinedStatements;
@@ -57,6 +61,9 @@ pub struct ErrorResponse<'a> {
 /// assert_eq!(failure.recovery().retry_after_ms, Some(7_000));
 /// ```
 pub fn classify(response: &ErrorResponse<'_>, now: Timestamp) -> Option<Failure> {
+    if response.status < 400 {
+        return None;
+    }
     let request = RequestContext {
         members: &InputMembers::default(),
         declared: None,
@@ -66,27 +73,36 @@ pub fn classify(response: &ErrorResponse<'_>, now: Timestamp) -> Option<Failure>
     classify_for(response, request, now)
 }
 
-/// The failure that the response to a known request means; `None` below status 400.
+/// The failure that the response to a known request means; `None` if it is none.
 pub(crate) fn classify_for(
     response: &ErrorResponse<'_>,
     request: RequestContext<'_>,
     now: Timestamp,
 ) -> Option<Failure> {
-    if response.status < 400 {
+    if response.status < 300 {
         return None;
     }
     let document = error_body::parse_json(response.body);
-    if let Some(failure) = document.as_ref().and_then(panpan_failure) {
+    let complete = document.as_ref().filter(|_| response.status >= 400);
+    if let Some(failure) = complete.and_then(panpan_failure) {
         return Some(failure);
     }
-    let evidence = Evidence::read(response, request, document.as_ref(), now);
+    let received_status = response.status;
+    let response = &ErrorResponse {
+        status: meant_status::meant_status(response, document.as_ref())?,
+        ..*response
+    };
+    let mut evidence = Evidence::read(response, request, document.as_ref(), now);
+    evidence.received_status = received_status;
     let verdict = evidence.judge();
     Some(evidence.into_failure(verdict))
 }
 
 /// Everything that a response and the contract say about what happened.
 struct Evidence<'a> {
+    /// The response, with the status that it means.
     response: &'a ErrorResponse<'a>,
+    received_status: u16,
     request: RequestContext<'a>,
     body: ErrorBody,
     statements: CombinedStatements<'a>,
@@ -113,8 +129,10 @@ impl<'a> Evidence<'a> {
             Some(document) => ErrorBody::of_json(document),
             None => ErrorBody::of_text(response.body),
         };
-        // The whole message is read before it is truncated: its end could take back its beginning.
-        let text = body.message.as_deref().unwrap_or_default();
+        // The whole message is read before it is truncated: its end could take back its beginning. A sentence under an
+        // unknown name is shown, but may be about anything.
+        let text = body.message.as_deref().filter(|_| !body.is_searched);
+        let text = text.unwrap_or_default();
         let mut statements = CombinedStatements::of(text, request.members, now);
         statements.declared = request.declared.map(|it| &it.statements);
         // A member made for the effect wins over any sentence.
@@ -122,6 +140,7 @@ impl<'a> Evidence<'a> {
         body.truncate(request.input);
         Self {
             response,
+            received_status: response.status,
             request,
             body,
             statements,
@@ -212,11 +231,13 @@ impl<'a> Evidence<'a> {
     fn take_violations(&mut self, remedies: Remedies) -> Vec<Violation> {
         let stated = std::mem::take(&mut self.body.violations);
         let is_about_input = remedies.contains(Remedy::ChangeInput);
+        let demanded = self.statements.received.violations(self.request.input);
         let (mut located, mut other) = (Vec::new(), Vec::new());
         for mut violation in stated {
             match self.request.input_pointer(&violation.pointer) {
                 Some(pointer) if is_about_input => {
                     violation.pointer = pointer;
+                    add_demand(&mut violation, &demanded);
                     located.push(violation);
                 }
                 _ => other.push(violation),
@@ -230,15 +251,11 @@ impl<'a> Evidence<'a> {
     fn add_to_message(&mut self, violations: &[Violation]) {
         let mut message = self.body.message.take().unwrap_or_default();
         for violation in violations.iter().take(MESSAGE_VIOLATIONS_LIMIT) {
-            if message.contains(&violation.reason) {
-                continue;
+            match message == violation.reason {
+                true => message = named_reason(violation),
+                false if message.contains(&violation.reason) => {}
+                false => append(&mut message, &named_reason(violation)),
             }
-            let separator = match message.chars().next_back() {
-                None => "",
-                Some('.' | '!' | '?' | ';' | ':') => " ",
-                Some(_) => "; ",
-            };
-            message = format!("{message}{separator}{}", named_reason(violation));
         }
         let message = bounded(&message, MESSAGE_CHARACTERS_LIMIT, self.request.input);
         self.body.message = Some(message).filter(|it| !it.is_empty());
@@ -263,7 +280,7 @@ impl<'a> Evidence<'a> {
     }
 
     fn upstream(&self) -> Upstream {
-        let mut upstream = Upstream::status(self.response.status);
+        let mut upstream = Upstream::status(self.received_status);
         if let Some(provider) = self.response.provider {
             upstream = upstream.provider(provider);
         }
@@ -274,6 +291,16 @@ impl<'a> Evidence<'a> {
             upstream = upstream.excerpt(self.response.body);
         }
         upstream
+    }
+}
+
+/// Adds the expected value if a sentence of the message states it for the same member.
+fn add_demand(violation: &mut Violation, demanded: &[Violation]) {
+    let mut demanded = demanded.iter();
+    let demand = demanded.find(|it| it.pointer == violation.pointer);
+    if let Some(demand) = demand.filter(|_| violation.expected.is_none()) {
+        violation.kind = demand.kind;
+        violation.expected.clone_from(&demand.expected);
     }
 }
 

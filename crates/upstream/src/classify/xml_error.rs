@@ -5,6 +5,9 @@
 
 use std::borrow::Cow;
 
+use super::entities::unescaped;
+use super::page::is_page;
+
 /// Elements for the code, most specific first.
 const CODES: [&str; 4] = ["Code", "code", "faultcode", "errorCode"];
 /// Elements for the message, most specific first.
@@ -17,14 +20,23 @@ const MESSAGES: [&str; 7] = [
     "description",
     "Reason",
 ];
+/// Elements for the code of a SOAP fault, before those in its detail: SOAP 1.1, then 1.2.
+const FAULT_CODES: [&str; 2] = ["faultcode", "Value"];
+/// Elements for the message of a SOAP fault.
+const FAULT_MESSAGES: [&str; 2] = ["faultstring", "Text"];
+/// Codes of faults that the request caused: SOAP 1.1, then 1.2.
+const REQUEST_FAULTS: [&str; 2] = ["Client", "Sender"];
 /// The maximum length of the text of an element, in bytes.
 const TEXT_BYTES_LIMIT: usize = 8 * 1024;
 
 /// What an XML document states about an error.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct XmlError {
-    pub(super) code: Option<String>,
+    /// The codes, most specific first.
+    pub(super) codes: Vec<String>,
     pub(super) message: String,
+    /// Whether it is a SOAP fault that the request caused.
+    pub(super) is_request_fault: bool,
 }
 
 /// The error in a document, if it is XML and has a message.
@@ -34,65 +46,91 @@ pub(super) fn of(body: &str) -> Option<XmlError> {
         return None;
     }
     let first = |names: &[&str]| names.iter().find_map(|name| element_text(body, name));
-    let message = first(&MESSAGES)?;
+    let fault = fault(body);
+    let in_fault = |names: &[&str]| names.iter().find_map(|it| element_text(fault?, it));
+    let message = in_fault(&FAULT_MESSAGES).or_else(|| first(&MESSAGES))?;
+    let fault_code = in_fault(&FAULT_CODES).map(|it| local_name(&it).to_owned());
+    let is_request_fault = fault_code.as_deref().is_some_and(|code| {
+        let class = code.split('.').next().unwrap_or_default();
+        REQUEST_FAULTS.contains(&class)
+    });
     let code = first(&CODES).map(|it| local_name(&it).to_owned());
-    Some(XmlError { code, message })
+    let code = code.filter(|it| fault_code.as_ref() != Some(it));
+    Some(XmlError {
+        codes: fault_code.into_iter().chain(code).collect(),
+        message,
+        is_request_fault,
+    })
 }
 
-fn is_page(body: &str) -> bool {
-    let start: String = body.chars().take(1_000).collect();
-    let start = start.to_ascii_lowercase();
-    start.contains("<html") || start.contains("<!doctype html")
+/// The content of a SOAP fault: what follows its opening tag.
+fn fault(body: &str) -> Option<&str> {
+    let at = ["Fault>", "Fault "]
+        .iter()
+        .filter_map(|it| body.find(it))
+        .min()?;
+    let (before, fault) = body.split_at(at);
+    let (_, tag) = before.rsplit_once('<')?;
+    let is_prefix = tag.is_empty() || (tag.ends_with(':') && !tag.contains(char::is_whitespace));
+    (is_prefix && before.contains("Envelope")).then_some(fault)
 }
 
-/// The text of the first element with this name that has only text, without its namespace prefix.
+/// The text of the first element with this name that has only text, without its namespace prefix. Every byte is
+/// passed once, whatever the document is.
 fn element_text(body: &str, name: &str) -> Option<String> {
     let mut rest = body;
     while let Some(at) = rest.find('<') {
         rest = &rest[at + 1..];
-        let end = rest.find('>')?;
-        let (tag, after) = (&rest[..end], &rest[end + 1..]);
+        let end = rest.find(['<', '>'])?;
+        let tag = &rest[..end];
+        if rest[end..].starts_with('<') {
+            rest = &rest[end..];
+            continue;
+        }
+        rest = &rest[end + 1..];
         let tag_name = tag.split_ascii_whitespace().next().unwrap_or_default();
         if local_name(tag_name) == name && !tag.ends_with('/') {
-            let text = content(after)?;
-            let text = text.trim();
+            let content = content(rest);
+            let text = content.text.trim();
             if !text.is_empty() && text.len() <= TEXT_BYTES_LIMIT {
                 return Some(text.to_owned());
             }
+            rest = &rest[content.length..];
         }
     }
     None
 }
 
+/// The text after a tag; empty if it does not end.
+#[derive(Default)]
+struct Content<'a> {
+    text: Cow<'a, str>,
+    /// How many bytes of the document it takes.
+    length: usize,
+}
+
 /// The text up to the next tag.
-fn content(after: &str) -> Option<Cow<'_, str>> {
-    if let Some(data) = after.trim_start().strip_prefix("<![CDATA[") {
-        return data.split_once("]]>").map(|(data, _)| data.into());
+fn content(after: &str) -> Content<'_> {
+    const OPENING: &str = "<![CDATA[";
+    if let Some(data) = after.trim_start().strip_prefix(OPENING) {
+        let data = &data[..data.floor_char_boundary(2 * TEXT_BYTES_LIMIT)];
+        let text = data.split_once("]]>").map(|(text, _)| text);
+        return Content {
+            text: text.unwrap_or_default().into(),
+            length: after.len() - after.trim_start().len() + OPENING.len() + text.unwrap_or(data).len(),
+        };
     }
-    let (text, _) = after.split_once('<')?;
-    Some(unescaped(text))
+    match after.split_once('<') {
+        Some((text, _)) => Content {
+            text: unescaped(text),
+            length: text.len(),
+        },
+        None => Content::default(),
+    }
 }
 
 fn local_name(name: &str) -> &str {
     name.rsplit(':').next().unwrap_or(name)
-}
-
-/// Replaces the entities that XML defines. `&amp;` comes last, so that nothing is replaced twice.
-fn unescaped(text: &str) -> Cow<'_, str> {
-    if !text.contains('&') {
-        return text.into();
-    }
-    let entities = [
-        ("&lt;", "<"),
-        ("&gt;", ">"),
-        ("&quot;", "\""),
-        ("&#34;", "\""),
-        ("&apos;", "'"),
-        ("&#39;", "'"),
-        ("&amp;", "&"),
-    ];
-    let replace = |text: String, (entity, letter): (&str, &str)| text.replace(entity, letter);
-    entities.into_iter().fold(text.to_owned(), replace).into()
 }
 
 #[cfg(test)]
@@ -129,9 +167,48 @@ mod tests {
             ),
         ] {
             let error = of(body).unwrap_or_else(|| panic!("{body}"));
-            assert_eq!(error.code.as_deref(), code, "{body}");
+            assert_eq!(error.codes.first().map(String::as_str), code, "{body}");
             assert_eq!(error.message, message, "{body}");
         }
+    }
+
+    #[test]
+    fn a_soap_fault_says_whether_the_request_caused_it() {
+        let old = |code: &str| {
+            format!(
+                "<s:Envelope><s:Body><s:Fault><faultcode>{code}</faultcode><faultstring>no such customer</faultstring><detail><code>VAT-17</code><Message>inner</Message></detail></s:Fault></s:Body></s:Envelope>"
+            )
+        };
+        let new = |code: &str| {
+            format!(
+                "<env:Envelope><env:Body><env:Fault xmlns:m=\"m\"><env:Code><env:Value>{code}</env:Value><env:Subcode><env:Value>m:Late</env:Value></env:Subcode></env:Code><env:Reason><env:Text xml:lang=\"en\">no such customer</env:Text></env:Reason></env:Fault></env:Body></env:Envelope>"
+            )
+        };
+        for (body, code, is_request_fault) in [
+            (old("s:Client"), "Client", true),
+            (
+                old("s:Client.Authentication"),
+                "Client.Authentication",
+                true,
+            ),
+            (old("Server"), "Server", false),
+            (old("s:Server.Client"), "Server.Client", false),
+            (old("wsse:FailedCheck"), "FailedCheck", false),
+            (new("env:Sender"), "Sender", true),
+            (new("env:Receiver"), "Receiver", false),
+        ] {
+            let error = of(&body).unwrap();
+            assert_eq!(error.codes[0], code, "{body}");
+            assert_eq!(error.message, "no such customer", "{body}");
+            assert_eq!(error.is_request_fault, is_request_fault, "{body}");
+        }
+        let other = "<Error><Fault><Value>Client</Value><Text>a</Text></Fault><Code>Busy</Code><Message>b</Message></Error>";
+        let other = of(other).unwrap();
+        assert_eq!(
+            (other.codes[0].as_str(), other.message.as_str()),
+            ("Busy", "b")
+        );
+        assert!(!other.is_request_fault);
     }
 
     #[test]
@@ -157,6 +234,22 @@ mod tests {
         for (length, is_read) in [(TEXT_BYTES_LIMIT, true), (TEXT_BYTES_LIMIT + 1, false)] {
             let body = format!("<Error><Message>{}</Message></Error>", "a".repeat(length));
             assert_eq!(of(&body).is_some(), is_read, "{length}");
+        }
+    }
+
+    /// A search that began again at every `<` would take hours.
+    #[test]
+    fn hostile_documents_are_passed_once() {
+        const BYTES: usize = 1024 * 1024;
+        for (part, end) in [
+            ("<", ">"),
+            ("<Message>", ""),
+            ("<Message><![CDATA[", "]]>"),
+            ("<Message <", ""),
+            ("<a><Message>&amp;", "</Message>"),
+        ] {
+            let body = part.repeat(BYTES / part.len()) + end;
+            let _ = of(&body);
         }
     }
 

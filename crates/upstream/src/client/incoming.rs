@@ -47,7 +47,7 @@ impl Incoming {
         Some(self.after_redirected_write(failure))
     }
 
-    /// The failure of an error response to a known request; `None` below status 400.
+    /// The failure of an error response to a known request; `None` if it is none.
     pub(crate) fn failure_for(
         &self,
         request: RequestContext<'_>,
@@ -61,7 +61,7 @@ impl Incoming {
         &self,
         classify: impl FnOnce(&ErrorResponse<'_>) -> Option<Failure>,
     ) -> Option<Failure> {
-        if self.status < 400 {
+        if self.status < 300 {
             return None;
         }
         // A compressed body is not readable text.

@@ -15,9 +15,9 @@ pub(super) fn import_kind(failure: &Failure, status: u16) -> Option<Kind> {
     if !failure.code().as_str().starts_with("ERR_HTTP_") {
         return None;
     }
-    // A refused credential and a rate limit may arrive with another status.
+    // A refused credential, a rate limit and a wrong request may arrive with another status.
     Some(of_status(match failure.kind().http_status() {
-        meant @ (401 | 429) => meant,
+        meant @ (400 | 401 | 429) => meant,
         _ => status,
     }))
 }

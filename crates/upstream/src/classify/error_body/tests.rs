@@ -1,5 +1,6 @@
 //! Error bodies of real services, and what is read from them.
 
+use panpan_failure::ViolationKind;
 use serde_json::json;
 
 use super::*;
@@ -221,7 +222,8 @@ fn texts_codes_and_lists_have_limits() {
     assert_eq!(stated(CODE_CHARACTERS_LIMIT).len(), 1);
     assert!(stated(CODE_CHARACTERS_LIMIT + 1).is_empty());
     let errors = |count: usize| {
-        let entries = vec![json!({"field": "a", "message": "b"}); count];
+        let entry = |index: usize| json!({"field": format!("a{index}"), "message": "b"});
+        let entries: Vec<_> = (0..count).map(entry).collect();
         ErrorBody::of_json(&json!({"errors": entries}))
             .violations
             .len()
