@@ -83,7 +83,7 @@ fn codes_of_a_service_win_if_they_say_more_than_the_status() {
             400,
             &[],
             r#"{"__type": "ConditionalCheckFailedException", "message": "The conditional request failed"}"#,
-            "ERR_HTTP_400_BAD_REQUEST",
+            "ERR_HTTP_412",
             None,
         ),
         (

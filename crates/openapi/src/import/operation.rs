@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use panpan_contract::binding::{HttpBinding, ParameterLocation, SecurityScheme, SuccessBodies};
 use panpan_contract::operation::{OperationSpec, OperationType};
 use panpan_contract::path::Path;
+use panpan_failure::catalogue::code_from_name;
 use serde_json::{Map, Value};
 
 use super::failures::{self, Failures};
@@ -106,8 +107,44 @@ fn op_type(entry: &DocumentOperation<'_>, success: &Success) -> OperationType {
     match entry.method.as_str() {
         _ if success.is_stream => OperationType::Subscription,
         "GET" | "HEAD" | "OPTIONS" | "QUERY" | "TRACE" => OperationType::Query,
+        "POST" if is_post_read(entry.id().unwrap_or_default(), &entry.path) => OperationType::Query,
         _ => OperationType::Mutation,
     }
+}
+
+/// Verbs with which the operation ids of reads begin.
+const READING: [&str; 9] = [
+    "COUNT", "FETCH", "FIND", "GET", "LIST", "LOOKUP", "QUERY", "READ", "SEARCH",
+];
+
+/// Last segments of the paths of reads that send their criteria in a body.
+const READ_PATHS: [&str; 10] = [
+    "_search",
+    "batch-get",
+    "batchget",
+    "count",
+    "filter",
+    "find",
+    "list",
+    "lookup",
+    "query",
+    "search",
+];
+
+/// Words of operations that read and write, such as `findAndModify` and `getOrCreate`.
+const WRITING: [&str; 14] = [
+    "ADD", "CREATE", "DELETE", "INSERT", "MODIFY", "PUT", "REMOVE", "SAVE", "SEND", "SET", "START",
+    "STORE", "UPDATE", "UPSERT",
+];
+
+/// Whether a POST only reads: both its id and its path say so, and nothing in its id says that it writes.
+fn is_post_read(id: &str, path: &str) -> bool {
+    let name = code_from_name(id);
+    let mut words = name.split('_');
+    let begins = words.next().is_some_and(|it| READING.contains(&it));
+    let last = path.rsplit(['/', ':']).next().unwrap_or_default();
+    let last = last.to_ascii_lowercase();
+    begins && READ_PATHS.contains(&last.as_str()) && !words.any(|it| WRITING.contains(&it))
 }
 
 /// The HTTP binding; sets the input schema.
@@ -284,4 +321,31 @@ fn author_extensions<'v>(reader: &mut Reader<'_>, operation: &'v Value) -> Vec<(
         }
     }
     kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_post_read;
+
+    #[test]
+    fn a_post_reads_only_if_its_id_and_its_path_say_so() {
+        for (id, path, expected) in [
+            ("searchOrders", "/orders/search", true),
+            ("query_things", "/things/query", true),
+            ("listItems", "/items/_search", true),
+            ("batchGet", "/documents:batchGet", false),
+            ("getDocuments", "/documents:batchGet", true),
+            ("fetch-users", "/users/batch-get", true),
+            ("countOrders", "/orders/count/", false),
+            ("createOrder", "/orders/search", false),
+            ("searchOrders", "/orders", false),
+            ("searchOrders", "/searches", false),
+            ("findAndModify", "/orders/find", false),
+            ("getOrCreateUser", "/users/lookup", false),
+            ("searching", "/orders/search", false),
+            ("", "/orders/search", false),
+        ] {
+            assert_eq!(is_post_read(id, path), expected, "{id} {path}");
+        }
+    }
 }

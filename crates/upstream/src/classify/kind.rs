@@ -1,10 +1,10 @@
 //! Chooses the code of an error response: by the status, unless the codes or sentences of the service say more.
 
-use panpan_failure::catalogue::{code_from_name, for_status};
-use panpan_failure::classify::{Condition, LlmFailure, ProviderAnswer, category_of_words};
-use panpan_failure::{Category, Facts, Kind, codes};
+use panpan_failure::catalogue::for_status;
+use panpan_failure::classify::{Condition, LlmFailure, ProviderAnswer};
+use panpan_failure::{Facts, Kind, codes};
 
-use super::{ErrorBody, ErrorResponse, stated_code};
+use super::{ErrorBody, ErrorResponse, limits, misused, stated_code};
 
 pub(super) fn kind(
     response: &ErrorResponse<'_>,
@@ -23,9 +23,12 @@ pub(super) fn kind(
     if llm_failure == Some(LlmFailure::QuotaSpent) {
         return LlmFailure::QuotaSpent.into();
     }
+    if limits::is_request_too_large(status, &stated_codes, answer.message) {
+        return of_status(413);
+    }
     // A quota that is renewed after a stated delay is a rate limit, whatever the service calls it.
     let is_quota_spent = stated_code::is_quota_spent(&stated_codes, status)
-        || says_quota_spent(answer.message, status);
+        || limits::says_quota_spent(answer.message, status);
     if is_quota_spent && !asks_to_wait {
         return codes::ERR_RESOURCE_EXHAUSTED.into();
     }
@@ -40,14 +43,24 @@ pub(super) fn kind(
         }
     }
     let says_rate_limit = condition == Some(Condition::RateLimit) && is_ambiguous(status);
-    if says_rate_limit || (status == 403 && is_rate_limit(response, &stated_codes)) {
+    if says_rate_limit || limits::is_rate_limit(response, &stated_codes, answer.message) {
         return codes::ERR_HTTP_429_RATE_LIMITED.into();
     }
     let may_mean_sign_in = is_ambiguous(status) && status != 409;
     if condition == Some(Condition::SignIn) && may_mean_sign_in {
         return codes::ERR_HTTP_401_UNAUTHORIZED.into();
     }
-    // A number above 599 is not an HTTP status: a server in between garbled the response.
+    let is_about_input = !body.violations.is_empty();
+    let by_code = stated_code::meant_status(&stated_codes, status).filter(|_| !is_about_input);
+    of_status(
+        by_code
+            .or_else(|| misused::meant_status(response, answer.message))
+            .unwrap_or(status),
+    )
+}
+
+/// A number above 599 is not an HTTP status: a server in between garbled the response.
+fn of_status(status: u16) -> Kind {
     for_status(status).map_or_else(|| codes::ERR_HTTP_502_BAD_GATEWAY.into(), Kind::from)
 }
 
@@ -75,33 +88,14 @@ pub(super) fn is_ambiguous(status: u16) -> bool {
     matches!(status, 400 | 403 | 409 | 422 | 500)
 }
 
-/// Whether a sentence says that a quota is renewed only with a new day or month, or for money. Limits per day count
-/// only with a status for limits, because an amount in the input can exceed one too.
-fn says_quota_spent(message: &str, status: u16) -> bool {
-    const QUOTA: &[&str] = &["quota", "limit", "credits", "allowance"];
-    const SPENT: &[&str] = &[
-        "exhausted",
-        "exceeded",
-        "reached",
-        "used up",
-        "spent",
-        "ran out",
-        "run out",
-    ];
-    const LONG_TERM: &[&str] = &[
-        "monthly",
-        "upgrade your plan",
-        "upgrade to ",
-        "your plan",
-        "billing",
-    ];
-    const DAILY: &[&str] = &["daily", "per day"];
-    let message = message.to_ascii_lowercase();
-    let contains = |phrases: &[&str]| phrases.iter().any(|phrase| message.contains(phrase));
-    let is_limit = matches!(status, 403 | 429);
-    let is_long_term = contains(LONG_TERM) || (is_limit && contains(DAILY));
-    let is_refused_by_quota = status == 403 && message.contains("exceeded quota");
-    (contains(QUOTA) && contains(SPENT) && is_long_term) || is_refused_by_quota
+/// Whether a condition with this status can pass by itself.
+pub(super) fn can_pass(status: u16, condition: Condition) -> bool {
+    let is_in_progress = matches!(condition, Condition::Contention | Condition::Unfinished);
+    let is_declined = status == 402 && condition == Condition::Unavailable;
+    let may_pass = is_ambiguous(status)
+        || is_declined
+        || (is_in_progress && matches!(status, 402 | 404 | 405 | 412 | 423));
+    may_pass && condition.passes()
 }
 
 /// Hosts of language-model providers; subdomains count too.
@@ -114,21 +108,4 @@ fn is_model_provider(host: &str) -> bool {
         let before = host.strip_suffix(known);
         before.is_some_and(|before| before.is_empty() || before.ends_with('.'))
     })
-}
-
-/// Whether a 403 is a rate limit, by the codes or the headers of the service. A header with the remaining requests
-/// is on every response and counts only at zero.
-fn is_rate_limit(response: &ErrorResponse<'_>, stated_codes: &[&str]) -> bool {
-    let by_code = stated_codes
-        .iter()
-        .any(|code| category_of_words(&code_from_name(code)) == Some(Category::RateLimit));
-    by_code
-        || response.headers.iter().any(|(name, value)| {
-            let name = name.to_ascii_lowercase();
-            match name.as_str() {
-                "retry-after" | "retry-after-ms" => !value.trim().is_empty(),
-                "x-ratelimit-remaining" | "ratelimit-remaining" => value.trim() == "0",
-                _ => false,
-            }
-        })
 }

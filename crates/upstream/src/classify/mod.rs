@@ -1,33 +1,43 @@
 //! From an HTTP error response to a failure.
 //!
-//! The pipeline is in [`classify_for`]: parse the body (`error_body`), read its sentences (`statements`), choose
-//! the code (`kind`) by the status that the response means (`meant_status`), find the delay (`delay`) and build the failure. What the contract declares about the response
-//! is in `declarations`. Reads no clock: the time is an argument.
+//! The pipeline is in [`classify_for`]: parse the body (`error_body`) and the headers (`challenge`), read the
+//! sentences (`statements`), choose the code (`kind`) by the status that the response means (`meant_status`), find
+//! the delay (`delay`) and build the failure. What the contract declares about the response is in `declarations`.
+//! Reads no clock: the time is an argument.
 
+mod challenge;
+mod counts;
 mod declarations;
 mod delay;
 mod entities;
 mod error_body;
 mod kind;
+mod limits;
 mod meant_status;
+mod misused;
 mod page;
+mod refusal;
 mod stated_code;
 mod statements;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod verdict_tests;
 mod xml_error;
 
 use jiff::Timestamp;
 use panpan_failure::catalogue::{Remedies, Remedy};
 use panpan_failure::classify::{Condition, InputMembers};
-use panpan_failure::{Effect, Failure, Kind, Repeat, Upstream, Violation, hint};
+use panpan_failure::{Effect, Failure, Inferred, Kind, Repeat, Upstream, Violation, hint};
 use serde_json::Value;
 
 use crate::bounded::{ELLIPSIS, bounded};
+use challenge::Challenge;
 pub(crate) use declarations::{Declarations, DeclaredFailure, RequestContext, is_declared_output};
 use delay::StatedDelays;
 use error_body::texts::append;
 pub(crate) use error_body::{ErrorBody, panpan_failure};
+use refusal::Refusal;
 pub(crate) use stated_code::stated_kind;
 pub(crate) use statements::CombinedStatements;
 
@@ -107,6 +117,9 @@ struct Evidence<'a> {
     body: ErrorBody,
     statements: CombinedStatements<'a>,
     delays: StatedDelays<'a>,
+    challenge: Challenge,
+    /// Whether members of the body count finished work.
+    counts_work: bool,
 }
 
 /// What follows from the evidence.
@@ -116,6 +129,7 @@ struct Verdict {
     forbids_retry: bool,
     /// Whether the service may have begun the work.
     may_have_begun: bool,
+    refusal: Option<Refusal>,
 }
 
 impl<'a> Evidence<'a> {
@@ -129,6 +143,11 @@ impl<'a> Evidence<'a> {
             Some(document) => ErrorBody::of_json(document),
             None => ErrorBody::of_text(response.body),
         };
+        let challenge = Challenge::of(response.headers);
+        challenge.add_to(&mut body);
+        let says_transient = |it: &Value| it["error"]["is_transient"] == true;
+        let is_transient = document.is_some_and(says_transient);
+        body.retryable = body.retryable.or(is_transient.then_some(true));
         // The whole message is read before it is truncated: its end could take back its beginning. A sentence under an
         // unknown name is shown, but may be about anything.
         let text = body.message.as_deref().filter(|_| !body.is_searched);
@@ -149,6 +168,8 @@ impl<'a> Evidence<'a> {
                 document,
                 now,
             },
+            challenge,
+            counts_work: document.is_some_and(counts::report_work),
         }
     }
 
@@ -165,7 +186,7 @@ impl<'a> Evidence<'a> {
         let condition = stated_code::condition(&self.body.codes).or(received.condition);
         let condition = condition.filter(|_| !is_about_input);
         let kind = kind::kind(self.response, &self.body, condition, asks_to_wait);
-        let can_pass = kind::is_ambiguous(status) && condition.is_some_and(Condition::passes);
+        let can_pass = condition.is_some_and(|it| kind::can_pass(status, it));
         let is_final = forbids_retry || !kind::is_final_by_status(&kind, status);
         let kind = match !is_final && (invites_retry || can_pass) {
             true => kind::try_later(status),
@@ -174,10 +195,42 @@ impl<'a> Evidence<'a> {
         // Work that failed inside the service, or was cut short there, may have begun.
         let is_refused = condition.is_some_and(Condition::is_refusal);
         let is_cut_short = can_pass && !invites_retry && !is_refused;
+        // The unfinished work may be an earlier attempt of this call.
+        let is_unfinished = can_pass && condition == Some(Condition::Unfinished);
+        let message = self.body.message.as_deref().unwrap_or_default();
         Verdict {
             kind,
             forbids_retry,
-            may_have_begun: is_cut_short || status == 500,
+            may_have_begun: is_cut_short || is_unfinished || status == 500,
+            refusal: refusal::refusal(status, &self.body.codes, message),
+        }
+    }
+
+    /// Whether the response reports finished work. What is retryable is refused by its code alone, so there a sentence
+    /// is enough; otherwise it may be about earlier work ("was already cancelled").
+    fn reports_work(&self, failure: &Failure) -> bool {
+        let received = &self.statements.received;
+        let is_stated = received.done_in_part || self.counts_work;
+        is_stated || (failure.retryable() && received.work_done)
+    }
+
+    /// The effect by everything that the response says. A member made for it wins, then a report of finished work.
+    fn with_effect(&self, failure: Failure, refusal: Option<Refusal>) -> Failure {
+        if let Some(effect) = self.body.effect {
+            return failure.with_effect(effect);
+        }
+        if self.reports_work(&failure) {
+            return match failure.effect() {
+                Effect::None => failure.with_effect(Effect::Unknown),
+                _ => failure,
+            };
+        }
+        match (refusal, failure.effect()) {
+            (Some(Refusal::Certain), Effect::Unknown) => failure.with_effect(Effect::None),
+            (Some(Refusal::Said), Effect::Unknown) => failure
+                .with_effect(Effect::None)
+                .mark_inferred(Inferred::Effect),
+            _ => failure,
         }
     }
 
@@ -206,17 +259,16 @@ impl<'a> Evidence<'a> {
         if let Some(meaning) = declared.and_then(|it| it.meaning.as_deref()) {
             failure = failure.with_meaning(meaning);
         }
-        let received = &self.statements.received;
-        failure = self.delays.apply_to(failure, received.something_happened);
+        if let Some(scope) = &self.challenge.scope {
+            failure = failure.with_detail("scope", scope.as_str());
+        }
+        failure = self
+            .delays
+            .apply_to(failure, self.statements.received.something_happened);
         failure = self
             .statements
             .apply_to(failure, self.request.input, remedies);
-        if received.done_in_part && failure.effect() == Effect::None {
-            failure = failure.with_effect(Effect::Unknown);
-        }
-        if let Some(effect) = self.body.effect {
-            failure = failure.with_effect(effect);
-        }
+        failure = self.with_effect(failure, verdict.refusal);
         if verdict.forbids_retry && failure.retryable() {
             failure = failure.with_max_retries(0).with_repeat(Repeat::Refused);
         }

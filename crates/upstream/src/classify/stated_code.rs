@@ -4,7 +4,7 @@
 //! A code counts only in the exact spelling of its service, and only with a status that leaves its meaning open. The
 //! codes of language-model providers are in `panpan_failure::classify`.
 
-use panpan_failure::catalogue::Entry;
+use panpan_failure::catalogue::{Entry, for_status};
 use panpan_failure::classify::Condition;
 use panpan_failure::{Kind, codes};
 
@@ -14,18 +14,37 @@ use super::statements::condition_code;
 pub(super) fn condition(codes: &[impl AsRef<str>]) -> Option<Condition> {
     let mut codes = codes.iter().map(AsRef::as_ref);
     codes.find_map(|code| {
-        let (_, condition) = CONDITIONS.iter().find(|(names, _)| has(names, code))?;
-        Some(*condition)
+        let listed = CONDITIONS.iter().find(|(names, _)| has(names, code));
+        let by_ending = || {
+            IN_PROGRESS
+                .iter()
+                .any(|it| code.ends_with(it))
+                .then_some(Condition::Contention)
+        };
+        listed.map(|(_, condition)| *condition).or_else(by_ending)
     })
 }
 
-/// The kind for a code whose meaning is known.
+/// The status that the codes of a response mean, if that is not the status they came with.
+pub(super) fn meant_status(codes: &[impl AsRef<str>], status: u16) -> Option<u16> {
+    let mut codes = codes.iter().map(AsRef::as_ref);
+    let meant = codes.find_map(|code| {
+        let listed = STATUSES.iter().find(|(names, ..)| has(names, code))?;
+        let (_, meant, from) = listed;
+        from.contains(&status).then_some(*meant)
+    });
+    meant.filter(|it| *it != status)
+}
+
+/// The kind for a code in a response without a failing status.
 pub(crate) fn stated_kind(code: &str) -> Option<Kind> {
-    let by_condition = || condition(&[code]).map(|it| condition_code(it).into());
     let listed = KINDS.iter().find(|(names, _)| has(names, code));
+    let by_condition = || condition(&[code]).map(|it| condition_code(it).into());
+    let by_status = || for_status(meant_status(&[code], 400)?).map(Kind::from);
     listed
         .map(|(_, entry)| Kind::from(*entry))
         .or_else(by_condition)
+        .or_else(by_status)
 }
 
 /// Whether the codes state a quota that is used up for longer than a caller waits.
@@ -42,28 +61,63 @@ fn has(names: &str, code: &str) -> bool {
 }
 
 /// Codes by the condition that they state.
-const CONDITIONS: [(&str, Condition); 3] = [
+const CONDITIONS: [(&str, Condition); 5] = [
     (
         "BandwidthLimitExceeded EC2ThrottledException ProvisionedThroughputExceededException \
          RATELIMITED RATE_LIMITED RATE_LIMIT_EXCEEDED RequestLimitExceeded RequestThrottled \
-         RequestThrottledException SlowDown ThrottledException Throttling ThrottlingException \
+         RequestThrottledException SlowDown THROTTLED ThrottledException Throttling ThrottlingException \
          TooManyRequests TooManyRequestsException rateLimitExceeded rate_limit_exceeded rate_limited \
-         ratelimited tooManyRequests too_many_requests userRateLimitExceeded",
+         ratelimited slow_down tooManyRequests too_many_requests userRateLimitExceeded",
         Condition::RateLimit,
     ),
     (
-        "AuthFailure ExpiredToken ExpiredTokenException INVALID_SESSION_ID IncompleteSignature \
-         InvalidAccessKeyId InvalidAuthenticationToken InvalidClientTokenId InvalidSignatureException \
-         MissingAuthenticationToken MissingAuthenticationTokenException RequestExpired \
-         SignatureDoesNotMatch UnrecognizedClientException invalid_auth not_authed token_expired \
-         token_revoked",
+        "AuthFailure ExpiredToken ExpiredTokenException INVALID_SESSION_ID ITEM_LOGIN_REQUIRED \
+         IncompleteSignature InvalidAccessKeyId InvalidAuthenticationToken InvalidClientTokenId \
+         InvalidSignatureException MissingAuthenticationToken MissingAuthenticationTokenException \
+         RequestExpired SignatureDoesNotMatch UnrecognizedClientException account_selection_required \
+         consent_required interaction_required invalid_auth invalid_client invalid_grant login_required \
+         not_authed token_expired token_revoked",
         Condition::SignIn,
     ),
     (
         "AnotherOperationInProgress OperationAborted PriorRequestNotComplete \
-         TransactionConflictException TransactionInProgressException UNABLE_TO_LOCK_ROW",
+         TransactionConflictException TransactionInProgressException UNABLE_TO_LOCK_ROW \
+         authorization_pending",
         Condition::Contention,
     ),
+    ("idempotency_key_in_use", Condition::Unfinished),
+    ("processing_error", Condition::Unavailable),
+];
+
+/// Endings of codes for other work that has to end first: `deployment_in_progress`.
+const IN_PROGRESS: [&str; 4] = [
+    "_in_progress",
+    "_IN_PROGRESS",
+    "InProgress",
+    "InProgressException",
+];
+
+/// Statuses that leave the meaning of a code open.
+const OPEN: &[u16] = &[400, 409, 422];
+
+/// Codes by the status that they mean, with the statuses that leave it open.
+const STATUSES: [(&str, u16, &[u16]); 4] = [
+    (
+        "ACCESS_DENIED AccessDenied AccessDeniedException AuthorizationError AuthorizationFailed \
+         INSUFFICIENT_PERMISSIONS PERMISSION_DENIED PermissionDenied UnauthorizedOperation access_denied \
+         insufficient_permissions insufficient_scope missing_scope permission_denied unauthorized_client",
+        403,
+        OPEN,
+    ),
+    (
+        "ConditionalCheckFailedException FAILED_PRECONDITION INVALID_STATE IncorrectInstanceState \
+         IncorrectState InvalidDBInstanceState InvalidState InvalidStateException failed_precondition \
+         invalid_state not_in_channel",
+        412,
+        &[400, 422],
+    ),
+    ("NO_ACTIVE_DEVICE", 412, &[400, 404]),
+    ("EDIT_LOCK_NOT_LOCK_OWNER", 423, OPEN),
 ];
 
 /// Codes that name the problem, where the status of a response says the same: they count only where no status is
@@ -88,7 +142,10 @@ const KINDS: [(&str, &Entry); 2] = [
 ];
 
 /// Codes of spent quotas, with the only status at which they mean that.
-const SPENT_QUOTAS: [(&str, Option<u16>); 7] = [
+const SPENT_QUOTAS: [(&str, Option<u16>); 10] = [
+    ("LimitExceededException", Some(400)),
+    ("ServiceQuotaExceededException", None),
+    ("usage-capped", Some(429)),
     ("REQUEST_LIMIT_EXCEEDED", Some(403)),
     ("STORAGE_LIMIT_EXCEEDED", None),
     ("dailyLimitExceeded", None),
@@ -115,6 +172,14 @@ mod tests {
             ("ValidationException", None),
             ("ConditionalCheckFailedException", None),
             ("VersionConflict", None),
+            ("deployment_in_progress", Some(Condition::Contention)),
+            ("OperationInProgress", Some(Condition::Contention)),
+            ("in_progress", None),
+            ("authorization_pending", Some(Condition::Contention)),
+            ("slow_down", Some(Condition::RateLimit)),
+            ("invalid_grant", Some(Condition::SignIn)),
+            ("idempotency_key_in_use", Some(Condition::Unfinished)),
+            ("idempotency_key_reused", None),
             ("", None),
         ] {
             assert_eq!(condition(&[code]), expected, "{code}");
@@ -139,6 +204,23 @@ mod tests {
                 expected,
                 "{code}"
             );
+        }
+    }
+
+    #[test]
+    fn a_code_can_mean_another_status() {
+        for (code, status, expected) in [
+            ("AccessDeniedException", 400, Some(403)),
+            ("PERMISSION_DENIED", 403, None),
+            ("insufficient_scope", 401, None),
+            ("IncorrectInstanceState", 400, Some(412)),
+            ("FAILED_PRECONDITION", 409, None),
+            ("NO_ACTIVE_DEVICE", 404, Some(412)),
+            ("EDIT_LOCK_NOT_LOCK_OWNER", 400, Some(423)),
+            ("INVALID_STATE_CODE", 400, None),
+            ("AccessDenied", 500, None),
+        ] {
+            assert_eq!(meant_status(&[code], status), expected, "{code} {status}");
         }
     }
 

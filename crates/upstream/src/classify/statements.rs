@@ -162,6 +162,8 @@ pub(super) const fn condition_code(condition: Condition) -> &'static Entry {
         Condition::Timeout => codes::ERR_TIMEOUT,
         Condition::NoConnection => codes::ERR_CONNECTION_REFUSED,
         Condition::ConnectionLost => codes::ERR_SOCKET_ERROR,
-        Condition::Unavailable | Condition::Contention => codes::ERR_TRY_LATER,
+        Condition::Unavailable | Condition::Contention | Condition::Unfinished => {
+            codes::ERR_TRY_LATER
+        }
     }
 }

@@ -117,7 +117,9 @@ fn content(after: &str) -> Content<'_> {
         let text = data.split_once("]]>").map(|(text, _)| text);
         return Content {
             text: text.unwrap_or_default().into(),
-            length: after.len() - after.trim_start().len() + OPENING.len() + text.unwrap_or(data).len(),
+            length: after.len() - after.trim_start().len()
+                + OPENING.len()
+                + text.unwrap_or(data).len(),
         };
     }
     match after.split_once('<') {

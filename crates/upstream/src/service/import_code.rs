@@ -4,22 +4,17 @@ use panpan_failure::{Failure, Kind, codes};
 
 /// Gives a failure that has no status of its own the code of an imported operation.
 pub(super) fn with_import_code(failure: Failure) -> Failure {
-    match import_kind(&failure, failure.kind().http_status()) {
+    match import_kind(&failure) {
         Some(kind) => failure.restated(kind),
         None => failure,
     }
 }
 
-/// `HTTP_<status>` for a failure that is known only by its status; `None` keeps a more specific code.
-pub(super) fn import_kind(failure: &Failure, status: u16) -> Option<Kind> {
-    if !failure.code().as_str().starts_with("ERR_HTTP_") {
-        return None;
-    }
-    // A refused credential, a rate limit and a wrong request may arrive with another status.
-    Some(of_status(match failure.kind().http_status() {
-        meant @ (400 | 401 | 429) => meant,
-        _ => status,
-    }))
+/// `HTTP_<status>` for a failure that is known only by the status that its response means; `None` keeps a more
+/// specific code.
+pub(super) fn import_kind(failure: &Failure) -> Option<Kind> {
+    let is_known_by_status = failure.code().as_str().starts_with("ERR_HTTP_");
+    is_known_by_status.then(|| of_status(failure.kind().http_status()))
 }
 
 /// `HTTP_<status>`. A number that is not an error status is garbled by a server in between.

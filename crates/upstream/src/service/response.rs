@@ -53,7 +53,7 @@ impl ResponseReader<'_> {
             Some(failure) if !has_known_code(&failure, self.spec) => {
                 Err(undeclared(failure, incoming.status))
             }
-            Some(failure) => Err(error_status(failure, incoming.status, &body, declared)),
+            Some(failure) => Err(error_status(failure, &body, declared)),
             None if !(200..300).contains(&incoming.status) => Err(unusable_status(incoming)),
             None if incoming.compression().is_some() => Err(compressed(incoming)),
             None => match self.failure_in_success(incoming, &body, now) {
@@ -354,13 +354,8 @@ fn unusable_status(incoming: &Incoming) -> Failure {
 
 /// The failure of an error status: its code is that of the status, its details are the body, with the service's code
 /// as the member `code`.
-fn error_status(
-    failure: Failure,
-    status: u16,
-    body: &Body,
-    declared: Option<&DeclaredFailure>,
-) -> Failure {
-    let failure = match import_kind(&failure, status) {
+fn error_status(failure: Failure, body: &Body, declared: Option<&DeclaredFailure>) -> Failure {
+    let failure = match import_kind(&failure) {
         Some(kind) => failure.restated(kind),
         None if failure.code().as_str() == codes::ERR_TRY_LATER.code => failure,
         None => return failure,
@@ -375,7 +370,12 @@ fn error_status(
     if members.is_empty() {
         return failure;
     }
+    let scope = failure.details().and_then(|it| it.get("scope").cloned());
     let failure = failure.with_details(members);
+    let failure = match scope {
+        Some(scope) => failure.with_detail("scope", scope),
+        None => failure,
+    };
     let accepts_code = declared.is_none_or(|it| it.accepts_code_member);
     match code.filter(|code| accepts_code && !states_code(failure.details(), code)) {
         Some(code) => failure.with_detail("code", code),

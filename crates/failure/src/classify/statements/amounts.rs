@@ -41,6 +41,9 @@ const UNITS: [(&[&str], f64); 5] = [
     (&["days", "day", "d"], 86_400_000.0),
 ];
 
+/// The pattern of hours, minutes and seconds: `06:12:44`.
+const CLOCK: &str = "[0-9]{1,3}:[0-9]{2}:[0-9]{2}";
+
 /// The pattern of one or more amounts.
 pub(super) fn pattern() -> String {
     let words = WORDS.map(|(word, _)| word).join("|");
@@ -50,7 +53,7 @@ pub(super) fn pattern() -> String {
         .copied()
         .collect();
     let one = format!(r"(?:[0-9]+(?:\.[0-9]+)?|{words}) ?(?:{})", units.join("|"));
-    format!(r"{one}(?:(?: and |,? ?){one})*")
+    format!(r"(?:{CLOCK}|{one}(?:(?: and |,? ?){one})*)")
 }
 
 /// The milliseconds of a text that matches the pattern.
@@ -101,6 +104,9 @@ pub(super) fn rough_ms(words: &str) -> u64 {
 
 /// The first amount in milliseconds, and the rest of the text.
 fn amount(text: &str) -> Option<(f64, &str)> {
+    if let Some(ms) = clock_ms(text) {
+        return Some((ms, ""));
+    }
     let is_digit = |it: char| it.is_ascii_digit() || it == '.';
     let digits = text.find(|it| !is_digit(it))?;
     let (number, rest) = if digits > 0 {
@@ -116,6 +122,13 @@ fn amount(text: &str) -> Option<(f64, &str)> {
     let is_unit = |names: &[&str]| names.iter().any(|it| it.eq_ignore_ascii_case(unit));
     let (_, unit_ms) = UNITS.iter().find(|(names, _)| is_unit(names))?;
     Some((number * unit_ms, rest))
+}
+
+/// The milliseconds of a text of hours, minutes and seconds.
+fn clock_ms(text: &str) -> Option<f64> {
+    let parts: Option<Vec<f64>> = text.split(':').map(|it| it.parse().ok()).collect();
+    let [hours, minutes, seconds] = parts?.try_into().ok()?;
+    Some(((hours * 60.0 + minutes) * 60.0 + seconds) * 1_000.0)
 }
 
 #[cfg(test)]
@@ -137,6 +150,8 @@ mod tests {
             ("one minute", Some(60_000)),
             ("thirty seconds", Some(30_000)),
             ("2 days", Some(172_800_000)),
+            ("06:12:44", Some(22_364_000)),
+            ("12:44", None),
             ("400 days", Some(MAX_HINT_MS)),
             ("999999999 days", Some(MAX_HINT_MS)),
             ("5", None),

@@ -30,6 +30,8 @@ pub enum Condition {
     Unavailable,
     /// Another operation on the same resource is in progress.
     Contention,
+    /// Earlier work, perhaps for this very call, is not finished.
+    Unfinished,
 }
 
 impl Condition {

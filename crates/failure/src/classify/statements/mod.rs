@@ -1,6 +1,6 @@
 //! Reads statements that are certain from a text: a delay, an effect of none, what an input has to be.
 //!
-//! Tables of forms (`delays`, `effects`, `demands`, `conditions`) read the text; each form is proven by samples
+//! Tables of forms (`delays`, `effects`, `demands`, `conditions`, `passing`) read the text; each form is proven by samples
 //! and by innocents that look like it. Other text is ignored: a wrong delay or effect is worse than none.
 //! Works on declared and received texts; the caller decides which takes precedence.
 
@@ -18,6 +18,7 @@ mod moments;
 mod quoted;
 mod reported;
 mod sentences;
+mod unfinished;
 
 use std::borrow::Cow;
 
@@ -34,6 +35,7 @@ use delays::DELAYS;
 use demands::DEMANDS;
 use effects::EFFECTS;
 use form::{Form, Reading};
+use unfinished::UNFINISHED;
 
 /// Longest text that is read, in bytes. A longer text is ignored, because a cut could remove words that
 /// revoke a statement.
@@ -55,6 +57,8 @@ pub struct Statements {
     pub nothing_happened: bool,
     /// Whether the text reports an effect.
     pub something_happened: bool,
+    /// Whether the text reports finished work with certainty.
+    pub work_done: bool,
     /// Whether the text reports that one part was done and another failed.
     pub done_in_part: bool,
     /// The condition that the text reports.
@@ -113,6 +117,7 @@ fn read(text: &str, members: &InputMembers, applies: impl Fn(Reading) -> bool) -
     }
     statements.states_uncertain_moment &= statements.moment.is_none();
     statements.something_happened = reported::effect(text);
+    statements.work_done = reported::work_done(text);
     statements.done_in_part = reported::partial_effect(text);
     statements.add_invitation(text);
     if statements.condition == Some(Condition::SignIn) {
@@ -130,6 +135,7 @@ fn forms() -> impl Iterator<Item = &'static Form> {
         .chain(&EFFECTS)
         .chain(&DEMANDS)
         .chain(conditions())
+        .chain(&UNFINISHED)
 }
 
 /// The expectation in a text about one member that is named elsewhere: `must be an integer`.
