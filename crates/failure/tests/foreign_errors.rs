@@ -232,7 +232,7 @@ fn errors_of_well_known_services_are_read() {
             "oauth",
             json!({"error": "invalid_grant", "error_description": "expired"}),
             "INVALID_GRANT",
-            Category::Validation,
+            Category::AuthFail,
         ),
         (
             "kubernetes",

@@ -24,7 +24,7 @@ static BARE: LazyLock<Regex> = LazyLock::new(|| {
 
 /// A request to sign in at an address.
 static SIGN_IN_AT: LazyLock<Regex> = LazyLock::new(|| {
-    let pattern = r#"(?i)\b(?:(?:re-?)?authenticate|authori[sz]e|log ?in|sign ?in|grant access|connect|consent|visit|visiting|open|go to)\b[^\n]{0,80}?(?P<url>https?://[^\s"'`<>()\[\]{}]+)"#;
+    let pattern = r#"(?i)(?:^|[.!:;,(–—-] ?|\b(?:please|must|should|can|need to|have to|by|and|then) )(?:(?:re-?)?authenticate|authori[sz]e|log ?in|sign ?in|grant access|connect your|consent|visit(?:ing)?|open(?:ing)?|go(?:ing)? to)\b[^\n]{0,80}?(?P<url>https?://[^\s"'`<>()\[\]{}]+)"#;
     Regex::new(pattern).expect("a fixed pattern compiles")
 });
 
@@ -99,7 +99,16 @@ mod tests {
                 "Sign in required. Open (https://a.b/c) in a browser",
                 Some("https://a.b/c"),
             ),
+            (
+                "Connect your account at https://a.b/c",
+                Some("https://a.b/c"),
+            ),
             ("GET https://a.b/c: 401 Unauthorized", None),
+            (
+                "Failed to authenticate with https://a.b/token: invalid_grant",
+                None,
+            ),
+            ("Could not open https://a.b/c: Unauthorized", None),
             ("Unauthorized", None),
         ] {
             assert_eq!(sign_in_url(text).as_deref(), expected, "{text}");

@@ -108,7 +108,7 @@ fn ends_sentence(word: &str) -> bool {
     !(bare.ends_with('.') && ABBREVIATIONS.contains(&before.as_str()))
 }
 
-/// The text without the items of its lists, each with the deeper lines below it.
+/// The text without the items of its lists and reports of tests, each with the deeper lines below it.
 fn without_items(text: &str) -> String {
     let mut item_depth = None;
     let is_kept = |line: &&str| {
@@ -129,7 +129,7 @@ fn is_list_item(line: &str) -> bool {
     let after_number = line.trim_start_matches(|it: char| it.is_ascii_digit());
     let is_numbered = after_number.len() < line.len()
         && (after_number.starts_with(". ") || after_number.starts_with(") "));
-    ["- ", "* ", "+ ", "• "]
+    ["- ", "* ", "+ ", "• ", "✓ ", "✔ ", "✗ ", "✖ ", "× "]
         .iter()
         .any(|it| line.starts_with(it))
         || is_numbered

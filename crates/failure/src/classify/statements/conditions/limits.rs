@@ -8,8 +8,16 @@ pub(super) static EXHAUSTED: [Form; 4] = [
     Form::new(
         "quota used up",
         report(Condition::Exhausted),
-        &["quota", "limit", "allowance", "credit", "budget", "balance"],
-        r"(?:{EDGE}(?:(?:hourly|daily|weekly|monthly|yearly|annual|account|storage|disk|usage|current|plan|free|trial|spending|billing|compute|organi[sz]ation|project|namespace))(?:[ -][a-z]+){0,2} (?:quota|limit|allowance|credits|budget) (?:has been |have been |was |is |are )?(?:exceeded|reached|exhausted|used up|spent|depleted)(?:{STOP}| for (?:this|the|your)| \(| of)|{EDGE}(?:exceeded|reached|used up|exhausted|spent|hit) (?:your|its|our|all your|all of your) (?:[a-z]+ )?(?:hourly|daily|weekly|monthly|yearly|annual|account|storage|disk|usage|current|plan|free|trial|spending|billing|compute|organi[sz]ation|project|namespace)(?:[ -][a-z]+){0,2} (?:quota|limit|allowance|credits|budget){EDGE}|{EDGE}exceeded quota: |{EDGE}insufficient_quota{EDGE}|{EDGE}storage ?quota (?:has been |is )?exceeded|(?:^|[:(.] ?|{EDGE}(?:has|have|had|the|with|due to) )insufficient (?:[a-z]+ )?(?:credits?|quota){EDGE}|{EDGE}(?:credit|account|prepaid) balance is (?:too low|insufficient|exhausted|zero){EDGE}|{EDGE}(?:(?:out of|(?:run|ran) out of) (?:[a-z]+ )?(?:credits|quota)|no(?: more)? (?:[a-z]+ )?(?:credits|quota) (?:left|remaining|available)){STOP}|{EDGE}quota (?:has been |is |was )?(?:exhausted|used up|depleted)(?:{STOP}| for))",
+        &[
+            "quota",
+            "limit",
+            "allowance",
+            "credit",
+            "budget",
+            "balance",
+            "payment",
+        ],
+        r"(?:{EDGE}(?:(?:hourly|daily|weekly|monthly|yearly|annual|account|storage|disk|usage|current|plan|free|trial|spending|billing|compute|organi[sz]ation|project|namespace))(?:[ -][a-z]+){0,2} (?:quota|limit|allowance|credits|budget) (?:has been |have been |was |is |are )?(?:exceeded|reached|exhausted|used up|spent|depleted)(?:{STOP}| for (?:this|the|your)| \(| of)|{EDGE}(?:exceeded|reached|used up|exhausted|spent|hit) (?:your|its|our|all your|all of your) (?:[a-z]+ )?(?:hourly|daily|weekly|monthly|yearly|annual|account|storage|disk|usage|current|plan|free|trial|spending|billing|compute|organi[sz]ation|project|namespace)(?:[ -][a-z]+){0,2} (?:quota|limit|allowance|credits|budget){EDGE}|{EDGE}exceeded quota: |{EDGE}insufficient_quota{EDGE}|{EDGE}storage ?quota (?:has been |is )?exceeded|(?:^|[:(.] ?|{EDGE}(?:has|have|had|the|with|due to) )insufficient (?:[a-z]+ )?(?:credits?|quota){EDGE}|{EDGE}not enough credits{EDGE}|^(?:[a-z]*error:? ?|402 )?payment required(?:[.!]?$|: )|(?:^|: ?|^api )quota exceeded[.!]?$|{EDGE}(?:credit|prepaid) balance is (?:too low|insufficient|exhausted|zero){EDGE}|{EDGE}(?:(?:out of|(?:run|ran) out of) (?:[a-z]+ )?(?:credits|quota)|no(?: more)? (?:[a-z]+ )?(?:credits|quota) (?:left|remaining|available)){STOP}|{EDGE}quota (?:has been |is |was )?(?:exhausted|used up|depleted)(?:{STOP}| for))",
         &[
             "Monthly quota exceeded (1000/1000 requests). Quota resets on the 1st.",
             "Daily request limit reached. Try again tomorrow.",
@@ -20,6 +28,8 @@ pub(super) static EXHAUSTED: [Form; 4] = [
             "Your credit balance is too low to access the API.",
             "{'code': 'insufficient_quota'}",
             "You have used up your monthly credits.",
+            "Payment required",
+            "API quota exceeded",
             "The user's Drive storage quota has been exceeded.",
         ],
         &[
@@ -34,6 +44,8 @@ pub(super) static EXHAUSTED: [Form; 4] = [
             "reached the plan limit of the map",
             "File not found: monthly quota exceeded.csv",
             "no credits section in the film",
+            "The account balance is too low for this transfer",
+            "payment required_by must be a date",
         ],
     ),
     Form::new(
