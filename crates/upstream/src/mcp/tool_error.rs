@@ -263,10 +263,9 @@ pub(super) fn with_statements(failure: Failure) -> Failure {
     if error_shapes::is_program_output(failure.message()) {
         return failure;
     }
-    let heard = CombinedStatements {
-        received: statements(failure.message(), &InputMembers::default()),
-        declared: None,
-    };
+    let mut heard = CombinedStatements::of(failure.message(), &InputMembers::default());
+    let said = error_shapes::without_data(failure.message());
+    heard.received.condition = statements(&said, &InputMembers::default()).condition;
     let is_known = failure.code().as_str() != codes::TOOL_FAILED.code;
     let is_refused = failure.repeat() == Some(Repeat::Refused);
     let code = heard.code().filter(|it| !is_refused || !it.retryable);

@@ -2,6 +2,7 @@
 //!
 //! What a text quotes, or prints as the output of a program, is data and states nothing.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::LazyLock;
 
@@ -151,6 +152,22 @@ fn beginnings(text: &str) -> Vec<usize> {
     found
 }
 
+/// A text without what it quotes and without paths, which are data. A document has nothing but quotes and stays.
+pub(in crate::mcp) fn without_data(text: &str) -> Cow<'_, str> {
+    if text.trim_start().starts_with(['{', '[']) {
+        return text.into();
+    }
+    let mut kept = String::with_capacity(text.len());
+    let mut from = 0;
+    for quote in quoted(text) {
+        kept.push_str(&text[from..quote.start]);
+        from = quote.end;
+    }
+    kept.push_str(&text[from..]);
+    let words = kept.split_inclusive(char::is_whitespace);
+    words.filter(|word| !word.contains('/')).collect()
+}
+
 /// The quoted parts of a text. A quote ends in its line; an apostrophe is not a quote.
 fn quoted(text: &str) -> Vec<Range<usize>> {
     let mut ranges = Vec::new();
@@ -215,6 +232,19 @@ mod tests {
             ),
         ] {
             assert_eq!(texts(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn quotes_and_paths_are_data() {
+        for (text, expected) in [
+            ("no 'rate limit' here", "no ' here"),
+            ("missing: docs/rate limit.md", "missing: limit.md"),
+            ("it's \"a\" and \"b\"", "it's \" and \""),
+            ("{'a': 'b'}", "{'a': 'b'}"),
+            ("plain", "plain"),
+        ] {
+            assert_eq!(without_data(text), expected);
         }
     }
 

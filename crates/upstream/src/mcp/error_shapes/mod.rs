@@ -23,7 +23,7 @@ use super::tool_error::bounded;
 use crate::classify::ErrorBody;
 use crate::classify::{ErrorResponse, classify};
 use clauses::Clause;
-pub(super) use clauses::is_program_output;
+pub(super) use clauses::{is_program_output, without_data};
 
 /// A text about a refused connection, and nothing else.
 static UNREACHABLE: LazyLock<Regex> = LazyLock::new(|| {
