@@ -28,6 +28,9 @@ const URL_ELICITATIONS_LIMIT: usize = 8;
 /// Numbers whose meaning JSON-RPC defines, other than the internal error.
 const DEFINED: [i32; 4] = [-32700, -32602, -32601, -32600];
 
+/// Numbers that programs act on, whatever the message says.
+const FOR_PROGRAMS: [i32; 2] = [URL_ELICITATION_REQUIRED, CAPABILITY_MISSING];
+
 /// Codes that say nothing about the cause.
 const GENERAL: [&str; 2] = [codes::INTERNAL.code, codes::TOOL_FAILED.code];
 
@@ -66,10 +69,11 @@ pub(super) fn from_rpc_error(server: &str, error: &RpcError, now: Timestamp) -> 
         now,
     };
     let message = explained(error);
-    let failure = with_statements(
-        of_error(error, &message, tool).with_message(message.as_str()),
-        tool.now,
-    );
+    let failure = of_error(error, &message, tool).with_message(message.as_str());
+    let failure = match FOR_PROGRAMS.contains(&error.code) {
+        true => failure,
+        false => with_statements(failure, now),
+    };
     let failure = with_stated_delay(failure, error, now);
     let upstream = failure.upstream().cloned().unwrap_or_default();
     let upstream = upstream.provider(server).code(error.code.to_string());

@@ -248,3 +248,12 @@ fn an_error_in_a_text_is_read() {
         assert!(failure.is_none_or(|it| it.message() == text), "{text}");
     }
 }
+
+#[test]
+fn an_error_for_programs_keeps_its_own_advice() {
+    let data =
+        json!({"elicitations": [{"mode": "url", "url": "https://a.example", "message": "b"}]});
+    let failure = failure_of(URL_ELICITATION_REQUIRED, "Please sign in first", Some(data));
+    let actions = &failure.recovery().required_actions;
+    assert!(actions[0].contains("https://a.example"), "{actions:?}");
+}

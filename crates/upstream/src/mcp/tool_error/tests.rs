@@ -179,6 +179,8 @@ fn the_condition_in_a_text_determines_its_code() {
             "ERR_HTTP_401_UNAUTHORIZED",
         ),
         ("timeout must be at most 30", "TOOL_FAILED"),
+        ("No results for 'connection refused'", "TOOL_FAILED"),
+        ("File not found: docs/rate limit exceeded.md", "TOOL_FAILED"),
         ("ValueError: no such connection", "TOOL_FAILED"),
     ] {
         let read = failure_of_tool(&text(said), SideEffects::ReadOnly);
