@@ -37,7 +37,12 @@ fn states_error(response: &ErrorResponse<'_>, document: Option<&Value>) -> bool 
 
 #[cfg(test)]
 mod tests {
+    use jiff::Timestamp;
+    use panpan_failure::Effect;
+    use panpan_failure::classify::InputMembers;
+
     use super::*;
+    use crate::classify::{RequestContext, classify_for};
 
     #[test]
     fn a_status_means_what_the_body_says() {
@@ -80,6 +85,34 @@ mod tests {
             let document = super::super::error_body::parse_json(body);
             let found = meant_status(&response, document.as_ref());
             assert_eq!(found, meant, "{status} {body}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_request_keeps_the_status_that_was_received() {
+        let fault = "<s:Envelope><s:Body><s:Fault><faultcode>s:Client</faultcode><faultstring>no such customer</faultstring></s:Fault></s:Body></s:Envelope>";
+        let error = r#"{"message": "Validation Failed.", "errors": [{"field": "type", "message": "Invalid field."}]}"#;
+        for (status, body, message) in [
+            (500, fault, "no such customer"),
+            (300, error, "Invalid field."),
+        ] {
+            let response = ErrorResponse {
+                status,
+                headers: &[],
+                body,
+                provider: None,
+            };
+            let request = RequestContext {
+                members: &InputMembers::default(),
+                declared: None,
+                input: &Value::Null,
+                kind_by_rule: None,
+            };
+            let failure = classify_for(&response, request, Timestamp::UNIX_EPOCH).unwrap();
+            assert_eq!(failure.code().as_str(), "ERR_HTTP_400_BAD_REQUEST");
+            assert_eq!(failure.effect(), Effect::None);
+            assert_eq!(failure.upstream().unwrap().status, Some(status));
+            assert_eq!(failure.message(), message);
         }
     }
 }
