@@ -5,9 +5,10 @@ use std::borrow::Cow;
 /// The longest reference that is decoded, in bytes.
 const REFERENCE_BYTES_LIMIT: usize = 10;
 /// Named references: those of XML, and those of HTML that are common in sentences.
-const NAMED: [(&str, &str); 14] = [
+const NAMED: [(&str, &str); 15] = [
     ("amp", "&"),
     ("apos", "'"),
+    ("bull", "•"),
     ("gt", ">"),
     ("hellip", "…"),
     ("laquo", "«"),

@@ -94,7 +94,7 @@ mod tests {
         let error = r#"{"message": "Validation Failed.", "errors": [{"field": "type", "message": "Invalid field."}]}"#;
         for (status, body, message) in [
             (500, fault, "no such customer"),
-            (300, error, "Validation Failed."),
+            (300, error, "Invalid field."),
         ] {
             let response = ErrorResponse {
                 status,

@@ -290,7 +290,9 @@ impl<'a> Evidence<'a> {
                 Some(pointer) if is_about_input => {
                     violation.pointer = pointer;
                     add_demand(&mut violation, &demanded);
-                    located.push(violation);
+                    if !located.contains(&violation) {
+                        located.push(violation);
+                    }
                 }
                 _ => other.push(violation),
             }

@@ -26,9 +26,10 @@ const FORMS: [&str; 2] = ["form", "input"];
 /// Labels in front of a reason.
 const LABELS: [&str; 2] = ["Message ", "Message: "];
 /// The beginnings of what web servers and frameworks write on every error page, in lower case.
-const BOILERPLATE: [&str; 16] = [
+const BOILERPLATE: [&str; 17] = [
     "additionally, a 404 not found error was encountered",
     "at ",
+    "cloudflare ray id",
     "description ",
     "if you are the application owner",
     "more information about this error may be available",

@@ -16,9 +16,11 @@ const LISTS: &str = "\
     errors violations issues invalid_params invalid-params invalidParams field_errors fieldErrors \
     fieldViolations field_violations validation_errors validationErrors ValidationErrors Elements Error \
     errorCauses causes error_chain errordetails errorDetails error_details o:errorDetails erros errores \
-    error errorMessages error_messages messages";
+    error errorMessages error_messages messages warnings";
 /// Members that are lists of errors only if they have the shape of one.
-const POSSIBLE_LISTS: &str = "message detail details fields params validation";
+const POSSIBLE_LISTS: &str = "message detail details validation fields params";
+/// The possible lists that are arrays of names or values, and errors only as maps.
+const ONLY_MAPS: [&str; 2] = ["fields", "params"];
 /// Members for the reason of an entry, most specific first.
 const REASONS: &str = "\
     detail Detail message Message msg reason description defaultMessage errorMessage error_message \
@@ -127,7 +129,9 @@ impl Findings {
         }
         for name in POSSIBLE_LISTS.split(' ') {
             match location.get(name) {
-                Some(Value::Array(items)) => self.read_items(items, "", depth),
+                Some(Value::Array(items)) if !ONLY_MAPS.contains(&name) => {
+                    self.read_items(items, "", depth);
+                }
                 Some(Value::Object(fields)) if is_map_of_sentences(fields) => {
                     self.read_fields(fields, "", depth);
                 }
@@ -215,6 +219,8 @@ impl Findings {
     fn add(&mut self, entry: &Value, pointers: Vec<String>, reason: String) {
         for pointer in pointers {
             match pointer.as_str() {
+                // Some services put data into texts.
+                "" if reason.starts_with(['{', '[', '<']) => {}
                 "" if has_words(&reason) => push_new(&mut self.reasons, &reason),
                 "" if entry.is_string() => push_new(&mut self.words, &reason),
                 "" => {}

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::lists::is_debug_info;
-use super::texts::{append, has_words, text};
+use super::texts::{append, has_words, is_status_phrase, text};
 
 /// The maximum number of sentences.
 const SENTENCES_LIMIT: usize = 5;
@@ -33,9 +33,7 @@ pub(super) fn sentences(document: &Value) -> Option<String> {
     }
     let mut message = String::new();
     for (path, sentence) in search.found {
-        if !message.contains(&sentence) {
-            append(&mut message, &format!("{sentence} ({path})"));
-        }
+        append(&mut message, &format!("{sentence} ({path})"));
     }
     (!message.is_empty()).then_some(message)
 }
@@ -46,6 +44,12 @@ struct Search {
 }
 
 impl Search {
+    fn add(&mut self, path: &str, sentence: String) {
+        if self.found.iter().all(|(_, known)| *known != sentence) {
+            self.found.push((path.to_owned(), sentence));
+        }
+    }
+
     fn visit(&mut self, value: &Value, path: &str, depth: usize) {
         let is_done = self.visits_left == 0 || self.found.len() == SENTENCES_LIMIT;
         if is_done || depth > DEPTH_LIMIT {
@@ -55,7 +59,7 @@ impl Search {
         match value {
             Value::String(_) => {
                 if let Some(sentence) = text(value).filter(|it| is_sentence(it)) {
-                    self.found.push((path.to_owned(), sentence));
+                    self.add(path, sentence);
                 }
             }
             Value::Array(items) => {
@@ -86,7 +90,8 @@ fn is_sentence(text: &str) -> bool {
     let is_long = words.count() >= WORDS_LEAST || (has_words(text) && !text.contains(' '));
     // Templates and markup are samples; a name behind a sample of a credential makes it look like a real one.
     let is_sample = text.contains(['{', '}', '<']);
-    is_long && !is_sample && text.len() <= SENTENCE_BYTES_LIMIT
+    let is_short = text.len() <= SENTENCE_BYTES_LIMIT;
+    is_long && is_short && !is_sample && !is_status_phrase(text)
 }
 
 #[cfg(test)]
@@ -108,11 +113,12 @@ mod tests {
             ),
             (
                 json!({"a": "too large by far", "b": "too large by far"}),
-                Some("too large by far (a)"),
+                Some("too large by far"),
             ),
             (json!({"msj": "余额不足"}), Some("余额不足")),
             // Names, dates, references, echoes and traces.
             (json!({"owner": "John Smith"}), None),
+            (json!({"title": "Error 429: Too Many Requests"}), None),
             (json!({"date": "Mon, 01 Jan 2024 10:00:00 GMT"}), None),
             (json!({"request": {"note": "please call me back"}}), None),
             (json!({"stackTrace": "at a in b at c in d"}), None),

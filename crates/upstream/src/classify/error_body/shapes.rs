@@ -129,7 +129,20 @@ fn a_reason_without_a_member_is_in_the_message() {
             "DNS Validation Error; Content is invalid.",
             &[],
         ),
-        // Codes and data are not added.
+        // Codes, names and data are not added.
+        (
+            json!({"error": {"message": "Too many calls", "details": [{"code": "Limit", "message": "{\"allowed count\": 900, \"left\": 0}"}]}}),
+            "Too many calls",
+            &[],
+        ),
+        (
+            json!([{"message": "A value is missing", "fields": ["First Name", "Last Name"], "params": ["John Smith"]}]),
+            "A value is missing",
+            &[
+                "/First Name: A value is missing",
+                "/Last Name: A value is missing",
+            ],
+        ),
         (
             json!({"message": "Invalid request", "errors": [{"code": "custom"}, 3, {}, null]}),
             "Invalid request",

@@ -2,7 +2,6 @@
 //!
 //! What a text quotes, or prints as the output of a program, is data and states nothing.
 
-use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::LazyLock;
 
