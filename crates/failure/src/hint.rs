@@ -47,4 +47,11 @@ impl Hint {
             .unwrap_or(&self.name);
         headers::is_quota_reset(name) || body::is_quota_reset(name)
     }
+
+    /// Whether this is an estimate of how long some work takes. It counts for a failure that passes; a refused
+    /// input can have an estimate too.
+    #[must_use]
+    pub fn is_estimate(&self) -> bool {
+        self.name.ends_with(body::ESTIMATE)
+    }
 }

@@ -3,6 +3,9 @@
 //!
 //! Data about failures (a log, a list of runs, a report with a flag) is not a failure.
 
+mod envelopes;
+
+use panpan_catalogue::Effect;
 use serde_json::{Map, Value};
 
 use super::agent::View;
@@ -13,6 +16,7 @@ use super::mcp::FailedResult;
 use super::problem::Problem;
 use super::{Dialect, RESIDUAL};
 use crate::failure::Failure;
+use envelopes::{bare_failure, error_list, flattened, is_flagged_false};
 
 /// Members that a failure in the flat or outcome dialect may have besides its flag and its error. Names,
 /// states and times are not among them: a document with those is the record of a failed job, probe or
@@ -64,7 +68,16 @@ type IsShape = fn(&Map<String, Value>) -> bool;
 pub fn disguised_failure(document: &Value) -> Option<Failure> {
     let members = document.as_object()?;
     if let Some(errors) = error_list(members) {
-        return Dialect::Flat.read(flattened(errors)).ok()?.outcome.err();
+        let failure = Dialect::Flat.read(flattened(errors)).ok()?.outcome.err()?;
+        // GraphQL leaves out `data` only if it refused the request before it began.
+        let is_refused = !is_flagged_false(members) && !members.contains_key("data");
+        return Some(match is_refused {
+            true => failure.with_effect(Effect::None),
+            false => failure,
+        });
+    }
+    if let Some(failure) = bare_failure(members) {
+        return Some(failure);
     }
     let shapes: [(IsShape, Dialect); 8] = [
         (|it| is_flagged(it, "success"), Dialect::Flat),
@@ -127,44 +140,6 @@ pub fn stated_problem(document: &Value) -> Option<Failure> {
     failure.ok()?.outcome.err()
 }
 
-/// The errors in a document that has nothing else: a GraphQL response without data, or errors with a flag that is
-/// false.
-fn error_list(members: &Map<String, Value>) -> Option<&[Value]> {
-    let errors = members.get("errors")?.as_array()?;
-    let is_error = |error: &Value| error.get("message").is_some_and(is_text);
-    if errors.is_empty() || !errors.iter().all(is_error) {
-        return None;
-    }
-    let is_flag = |name: &str| name == "success" || name == "ok";
-    let is_flagged = members
-        .iter()
-        .any(|(name, value)| is_flag(name) && *value == Value::Bool(false));
-    let fits = |(name, value): (&String, &Value)| match name.as_str() {
-        "errors" => true,
-        name if is_flag(name) => *value == Value::Bool(false),
-        name if OUTPUTS.contains(&name) => value.is_null(),
-        "extensions" => !is_flagged,
-        "messages" => is_flagged && value.as_array().is_some_and(Vec::is_empty),
-        name => is_flagged && ALLOWED.contains(&name),
-    };
-    let is_failure = is_flagged || (is_graphql(errors) && members.contains_key("data"));
-    (is_failure && members.iter().all(fits)).then_some(errors)
-}
-
-/// Whether errors have only the members that GraphQL defines.
-fn is_graphql(errors: &[Value]) -> bool {
-    let mut members = errors.iter().filter_map(Value::as_object);
-    members.all(|it| has_only(it, &["message", "locations", "path", "extensions"]))
-}
-
-/// The first error in the flat dialect.
-fn flattened(errors: &[Value]) -> Value {
-    let error = &errors[0];
-    let codes = [&error["extensions"]["code"], &error["code"]];
-    let code = codes.into_iter().find(|it| is_text(it));
-    serde_json::json!({"success": false, "error": error["message"], "code": code})
-}
-
 /// Whether the flag is false, an error explains it, and no other member is present.
 fn is_flagged(members: &Map<String, Value>, flag: &str) -> bool {
     if !(members.contains_key(flag) && members.contains_key("error")) {
@@ -177,9 +152,18 @@ fn is_flagged(members: &Map<String, Value>, flag: &str) -> bool {
         name if name == flag => *value == Value::Bool(false),
         name if OUTPUTS.contains(&name) => value.is_null(),
         name if ALLOWED_WITH_CODE.contains(&name) => has_code,
+        // A warning beside a code is about the request; beside a text, it may be part of a report.
+        "warning" => members.get("error").is_some_and(is_code_word),
         name => ALLOWED.contains(&name),
     };
     members.iter().all(fits)
+}
+
+/// Whether an error is a code such as `msg_too_long`.
+fn is_code_word(error: &Value) -> bool {
+    let word = error.as_str().unwrap_or_default();
+    let is_part = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || it == '_';
+    word.contains('_') && word.chars().all(is_part)
 }
 
 /// Whether an error is a text, or an object with a message, code or type.
@@ -302,203 +286,4 @@ fn is_text(value: &Value) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::super::{Envelope, agent_value};
-    use super::*;
-
-    #[test]
-    fn documents_that_are_exactly_a_failure_are_recognised() {
-        for (document, code, message) in [
-            (
-                json!({"success": false, "error": "this membership was closed"}),
-                "TOOL_FAILED",
-                "this membership was closed",
-            ),
-            (
-                json!({"success": false, "error": {"code": "invalid_input", "message": "no"}, "data": null}),
-                "INVALID_INPUT",
-                "no",
-            ),
-            (
-                json!({"success": false, "error": "Not enough credit", "code": "insufficient_funds", "category": "permission", "retriable": false}),
-                "INSUFFICIENT_FUNDS",
-                "Not enough credit",
-            ),
-            (
-                json!({"success": false, "error": "sold out", "code": "OUT_OF_STOCK", "details": {"sku": 7}}),
-                "OUT_OF_STOCK",
-                "sold out",
-            ),
-            (
-                json!({"ok": false, "error": {"code": "OUT_OF_STOCK", "message": "sold out"}}),
-                "OUT_OF_STOCK",
-                "sold out",
-            ),
-            (
-                json!({"data": null, "errors": [{"message": "No such issue", "path": ["issue"], "extensions": {"code": "BAD_USER_INPUT"}}]}),
-                "BAD_USER_INPUT",
-                "No such issue",
-            ),
-            (
-                json!({"success": false, "errors": [{"code": 9109, "message": "No zone"}], "messages": [], "result": null}),
-                "TOOL_FAILED",
-                "No zone",
-            ),
-            (
-                json!({"ok": false, "error": "channel_not_found", "response_metadata": {}}),
-                "CHANNEL_NOT_FOUND",
-                "Channel not found",
-            ),
-            (
-                json!({"jsonrpc": "2.0", "id": 1, "error": {"code": -32602, "message": "Invalid params"}}),
-                "INVALID_INPUT",
-                "Invalid params",
-            ),
-            (
-                json!({"error": {"code": "NETWORK_ERROR", "category": "network", "message": "no way", "recovery": {"is_retryable": true}}}),
-                "NETWORK_ERROR",
-                "no way",
-            ),
-            (
-                json!({"error": {"code": "LOCKED", "message": "held", "retryable": true, "next": ["wait"], "retry_after_ms": 300}}),
-                "LOCKED",
-                "held",
-            ),
-            (
-                json!({"request_id": "1", "result": "error", "code": "TIMEOUT", "message": "late", "retryable": true}),
-                "TIMEOUT",
-                "late",
-            ),
-            (
-                json!({"result": "error", "error": {"code": "OUT_OF_STOCK", "message": "sold out", "retryable": false}}),
-                "OUT_OF_STOCK",
-                "sold out",
-            ),
-            (
-                json!({"type": "about:blank", "title": "Gone", "status": 410, "detail": "it left"}),
-                "ERR_HTTP_410",
-                "it left",
-            ),
-            (
-                json!({"content": [{"type": "text", "text": "it failed"}], "isError": true}),
-                "TOOL_FAILED",
-                "it failed",
-            ),
-            (
-                json!({"code": 5, "message": "no such order", "details": [{"@type": "type.googleapis.com/google.rpc.Help"}]}),
-                "ARTIFACT_NOT_FOUND",
-                "no such order",
-            ),
-        ] {
-            let failure = disguised_failure(&document).unwrap_or_else(|| panic!("{document}"));
-            assert_eq!(failure.code().as_str(), code, "{document}");
-            assert_eq!(failure.message(), message, "{document}");
-        }
-    }
-
-    #[test]
-    fn data_about_failures_is_not_a_failure() {
-        for document in [
-            json!({"success": false, "results": [1, 2]}),
-            json!({"success": false}),
-            json!({"ok": false}),
-            json!({"ok": false, "error": null}),
-            json!({"ok": false, "error": ""}),
-            json!({"ok": false, "error": {"count": 3}}),
-            json!({"ok": false, "error": ["a", "b"]}),
-            json!({"success": true, "error": "a warning"}),
-            json!({"data": {"issue": null}, "errors": [{"message": "No such issue"}]}),
-            json!({"data": null, "errors": []}),
-            json!({"data": null, "errors": [{"message": "a", "level": "error"}]}),
-            json!({"errors": [{"message": "a"}]}),
-            json!({"errors": [{"message": "a"}], "total": 1}),
-            json!({"success": false, "errors": [{"message": "a"}], "results": [1]}),
-            json!({"success": true, "errors": [{"message": "a"}]}),
-            json!({"success": "false", "error": "a"}),
-            json!({"success": false, "error": "exit code 1", "name": "build-41"}),
-            json!({"success": false, "error": "exit code 1", "data": {"a": 1}}),
-            json!({"runs": [{"success": false, "error": "exit code 1"}]}),
-            json!([{"success": false, "error": "exit code 1"}]),
-            json!({"level": "error", "error": "disk full", "at": "2026-01-01"}),
-            json!({"error": "a"}),
-            json!({"code": "A_CODE", "message": "a"}),
-            json!({"jsonrpc": "2.0", "id": 1, "result": {}}),
-            json!({"jsonrpc": "2.0", "id": 1, "error": {"code": "A", "message": "a"}}),
-            json!({"error": {"code": "E_1", "message": "the last error of this job"}}),
-            json!({"error": {"code": "E_1", "message": "a", "retryable": true, "job": 7}}),
-            json!({"error": {"code": "E_1", "message": "a", "recovery": {"is_retryable": true}}, "id": 7}),
-            json!({"error": {"code": "E_1", "message": "a", "retryable": true, "next": "page-2"}}),
-            json!({"result": "error", "message": "the build broke"}),
-            json!({"result": "error", "code": "E_1", "message": "a", "retryable": false, "job": 7}),
-            json!({"result": "error", "error": {"code": "E_1", "message": "a"}}),
-            json!({"code": "A_CODE", "message": "a", "retryable": true}),
-            json!({"status": "error", "message": "the job broke", "code": "E_1"}),
-            json!({"title": "Fix the door", "status": "open", "type": "task"}),
-            json!({"type": "https", "title": "Our shop", "status": 503}),
-            json!({"title": "Our shop", "status": 503}),
-            json!({"type": "about:blank", "title": "Fine", "status": 200}),
-            json!({"type": "about:blank", "title": "Gone", "status": 410, "url": "https://a.example"}),
-            json!({"content": [{"type": "text", "text": "a"}], "isError": false}),
-            json!({"content": "a", "isError": true}),
-            json!({"content": [], "isError": true, "run": 7}),
-            json!({"id": "run-41", "success": false, "error": "exit code 1", "status": "completed"}),
-            json!({"id": 5, "status_code": 500, "success": false, "error": "connection refused", "timestamp": 7}),
-            json!({"ok": false, "error": "NXDOMAIN", "status": "checked", "id": "probe-1"}),
-            json!({"ok": false, "error": "NXDOMAIN", "id": "probe-1"}),
-            json!({"success": false, "error": "exit code 1", "status": "completed"}),
-            json!({"success": false, "error": "exit code 1", "timestamp": "2026-01-01"}),
-            json!({"success": false, "error": "exit code 1", "description": "nightly"}),
-            json!({"success": false, "error": "refused", "status_code": 500}),
-            json!({"success": false, "error": "refused", "statusCode": 500}),
-            json!({"success": false, "error": "exit code 1", "meta": {"run": 41}}),
-            json!({"success": false, "error": "exit code 1", "warning": "slow"}),
-            json!({"success": false, "error": "exit code 1", "details": {"run": 41}}),
-            json!({"type": "https://schema.org/Event", "title": "Concert", "status": 404}),
-            json!({"type": "urn:issue", "title": "Broken door", "status": 500}),
-            json!({"code": 1, "message": "success"}),
-            json!({"code": 5, "message": "a", "details": [{"sku": 7}]}),
-            json!({"code": 5, "message": "no such order", "details": []}),
-            json!({"code": 0, "message": "", "details": []}),
-            json!({"code": 17, "message": "a", "details": []}),
-            json!("ok: false"),
-            json!(null),
-        ] {
-            assert!(disguised_failure(&document).is_none(), "{document}");
-        }
-    }
-
-    #[test]
-    fn our_failures_are_recognised_in_every_dialect() {
-        let failure = || Failure::new(crate::codes::ERR_RESOURCE_BUSY).with_message("held");
-        for dialect in Dialect::ALL {
-            let failure = failure().redacted();
-            let written = dialect.render_failure(&failure, Envelope::default());
-            let read = disguised_failure(&written).unwrap_or_else(|| panic!("{written}"));
-            assert_eq!(read, *failure, "{written}");
-        }
-        let view = agent_value(&failure().redacted(), &|_| None);
-        let read = disguised_failure(&view).unwrap_or_else(|| panic!("{view}"));
-        assert_eq!(read.code().as_str(), "ERR_RESOURCE_BUSY");
-    }
-
-    #[test]
-    fn a_stated_problem_is_a_failure_unless_its_status_is_a_success() {
-        for (document, is_failure) in [
-            (json!({"title": "Gone"}), false),
-            (json!({"type": "about:blank", "title": "Gone"}), true),
-            (json!({"title": "Gone", "status": 410, "sku": 7}), true),
-            (
-                json!({"type": "about:blank", "title": "Fine", "status": 200}),
-                false,
-            ),
-        ] {
-            assert_eq!(
-                stated_problem(&document).is_some(),
-                is_failure,
-                "{document}"
-            );
-        }
-    }
-}
+mod tests;

@@ -23,13 +23,35 @@ const FIELDS: &[(&str, Unit)] = &[
     ("retryAfterSeconds", Unit::Seconds),
     ("retryDelay", Unit::Seconds),
     ("retry_delay", Unit::Seconds),
+    ("retry_in", Unit::Seconds),
+    ("retryIn", Unit::Seconds),
+    ("wait_seconds", Unit::Seconds),
+    ("waitSeconds", Unit::Seconds),
     ("resets_in_seconds", Unit::Seconds),
+    ("reset_in", Unit::Seconds),
+    ("resetIn", Unit::Seconds),
     ("resets_at", Unit::Seconds),
     ("resetsAt", Unit::Seconds),
     ("reset_at", Unit::Seconds),
     ("resetAt", Unit::Seconds),
     ("retry_at", Unit::Seconds),
     ("retryAt", Unit::Seconds),
+    ("next_allowed_at", Unit::Seconds),
+    ("nextAllowedAt", Unit::Seconds),
+    ("nextAccessTime", Unit::Seconds),
+    ("reset", Unit::Seconds),
+    (ESTIMATE, Unit::Seconds),
+];
+
+/// How long work will probably take, of whatever kind; see [`Hint::is_estimate`].
+pub(super) const ESTIMATE: &str = "estimated_time";
+
+/// The members of an object that is a duration, and the milliseconds per unit.
+const DURATIONS: [(&str, f64); 4] = [
+    ("milliseconds", 1.0),
+    ("ms", 1.0),
+    ("seconds", 1_000.0),
+    ("minutes", 60_000.0),
 ];
 
 /// Whether the field at a path states the end of a quota window, and not a request to wait. It only counts for
@@ -39,22 +61,36 @@ pub(super) fn is_quota_reset(path: &str) -> bool {
     field.starts_with("reset")
 }
 
+/// The objects that are searched, in this order.
+const OBJECTS: [&str; 11] = [
+    "",
+    "error.",
+    "parameters.",
+    "details.",
+    "error.details.",
+    "rate_limit.",
+    "rateLimit.",
+    "error.rate_limit.",
+    "fault.",
+    "errors.0.",
+    "errors.0.extensions.",
+];
+
 /// Reads the hint from the JSON body of a failure.
 ///
-/// Order: the body itself, its `error`, its `parameters`, each entry of `details` and of `error.details`
+/// Order: the body itself and the objects in [`OBJECTS`], each entry of `details` and of `error.details`
 /// (where Google puts `RetryInfo`), then headers repeated in `error.metadata.headers`. In each object the
-/// first field that can be read wins; a value may be a number or a text.
+/// first field that can be read wins; a value may be a number, a text or an object such as `{"seconds": 5}`.
 #[must_use]
 pub fn from_body(body: &Value, now: Timestamp) -> Option<Hint> {
     let error = &body["error"];
-    let objects = [
-        ("", body),
-        ("error.", error),
-        ("parameters.", &body["parameters"]),
-    ];
-    objects
+    let at = |path: &str| match path.trim_end_matches('.') {
+        "" => Some(body),
+        inner => body.pointer(&format!("/{}", inner.replace('.', "/"))),
+    };
+    OBJECTS
         .into_iter()
-        .find_map(|(path, object)| from_fields(path, object, now))
+        .find_map(|path| from_fields(path, at(path)?, now))
         .or_else(|| from_details("details", &body["details"], now))
         .or_else(|| from_details("error.details", &error["details"], now))
         .or_else(|| from_repeated_headers(&error["metadata"]["headers"], now))
@@ -62,17 +98,30 @@ pub fn from_body(body: &Value, now: Timestamp) -> Option<Hint> {
 
 fn from_fields(path: &str, object: &Value, now: Timestamp) -> Option<Hint> {
     FIELDS.iter().find_map(|(field, unit)| {
-        let raw = match object.get(field)? {
-            Value::String(text) => text.clone(),
-            Value::Number(number) => number.to_string(),
+        let value = object.get(field)?;
+        let (raw, delay_ms) = match value {
+            Value::String(text) => (text.clone(), text::delay_ms(text, *unit, now)?),
+            Value::Number(number) => {
+                let raw = number.to_string();
+                let delay_ms = text::delay_ms(&raw, *unit, now)?;
+                (raw, delay_ms)
+            }
+            Value::Object(_) => (value.to_string(), duration_ms(value)?),
             _ => return None,
         };
-        let delay_ms = text::delay_ms(&raw, *unit, now)?;
         Some(Hint {
             name: format!("{path}{field}"),
             raw,
             delay_ms,
         })
+    })
+}
+
+/// The milliseconds of an object such as `{"seconds": 5}`.
+fn duration_ms(value: &Value) -> Option<u64> {
+    DURATIONS.iter().find_map(|(name, unit_ms)| {
+        let number = value.get(name)?.as_f64().filter(|it| *it >= 0.0)?;
+        Some(text::whole_ms(number * unit_ms))
     })
 }
 
@@ -157,6 +206,42 @@ mod tests {
             json!({"ok": false, "error_code": 429, "parameters": {"retry_after": 14}}),
             Some(("parameters.retry_after", "14", 14_000)),
         );
+        for (body, name, raw) in [
+            (json!({"wait_seconds": 42}), "wait_seconds", "42"),
+            (
+                json!({"details": {"retryAfterSeconds": 42}}),
+                "details.retryAfterSeconds",
+                "42",
+            ),
+            (json!({"error": {"reset_in": 42}}), "error.reset_in", "42"),
+            (
+                json!({"rate_limit": {"remaining": 0, "reset": 1_700_000_042}}),
+                "rate_limit.reset",
+                "1700000042",
+            ),
+            (
+                json!({"next_allowed_at": "2023-11-14T22:14:02Z"}),
+                "next_allowed_at",
+                "2023-11-14T22:14:02Z",
+            ),
+            (
+                json!({"fault": {"nextAccessTime": "2023-Nov-14 22:14:02+0000 UTC"}}),
+                "fault.nextAccessTime",
+                "2023-Nov-14 22:14:02+0000 UTC",
+            ),
+            (
+                json!({"error": {"retryAfter": {"seconds": 42}}}),
+                "error.retryAfter",
+                r#"{"seconds":42}"#,
+            ),
+            (
+                json!({"errors": [{"extensions": {"retryAfter": 42}}]}),
+                "errors.0.extensions.retryAfter",
+                "42",
+            ),
+        ] {
+            check(body, Some((name, raw, 42_000)));
+        }
         check(
             json!({"retry_after": 99_999_999}),
             Some(("retry_after", "99999999", super::super::MAX_HINT_MS)),
@@ -225,11 +310,13 @@ mod tests {
             json!({"retry_after": null}),
             json!({"retry_after": true}),
             json!({"retry_after": [5]}),
-            json!({"retry_after": {"seconds": 5}}),
+            json!({"retry_after": {"seconds": "5"}}),
+            json!({"retry_after": {"seconds": -5}}),
+            json!({"retry_after": {"attempts": 5}}),
+            json!({"reset": true}),
             json!({"retry_after": ""}),
             json!({"retry_after": " ".repeat(300) + "5"}),
             json!({"error": "retry_after"}),
-            json!({"error": {"details": {"retryDelay": "3s"}}}),
             json!({"error": {"details": [null, 3, "x", []]}}),
             json!({"other": {"retry_after": 5}}),
         ] {

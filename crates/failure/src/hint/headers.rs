@@ -86,13 +86,27 @@ const ROWS: &[Row] = &[
         Rank::Milliseconds,
         Format::Pushback,
     ),
+    wait(
+        "x-ratelimit-retry-after-ms",
+        Rank::Milliseconds,
+        MILLISECONDS,
+    ),
     wait("retry-after", Rank::RetryAfter, SECONDS),
+    wait("x-retry-after", Rank::RetryAfter, SECONDS),
+    wait("x-ratelimit-retry-after", Rank::RetryAfter, SECONDS),
     wait("ratelimit", Rank::QuotaReset, Format::Quotas),
     reset("ratelimit-reset", "ratelimit-remaining"),
     reset("x-ratelimit-reset", "x-ratelimit-remaining"),
     reset("x-ratelimit-reset-after", "x-ratelimit-remaining"),
     reset("x-ratelimit-reset-*", "x-ratelimit-remaining-*"),
+    reset("x-ratelimit-*-reset", "x-ratelimit-*-remaining"),
     reset("x-rate-limit-reset", "x-rate-limit-remaining"),
+    reset("x-rate-limit-*-reset", "x-rate-limit-*-remaining"),
+    window("x-rate-limit-*-interval-ms", "x-rate-limit-*-remaining"),
+    window(
+        "x-*-ratelimit-interval-milliseconds",
+        "x-*-ratelimit-remaining",
+    ),
     reset(
         "anthropic-ratelimit-*-reset",
         "anthropic-ratelimit-*-remaining",
@@ -112,6 +126,14 @@ const fn reset(name: &'static str, remaining: &'static str) -> Row {
     Row {
         remaining: Some(remaining),
         ..wait(name, Rank::QuotaReset, SECONDS)
+    }
+}
+
+/// The length of a window, which is on every response; at most this long until it ends.
+const fn window(name: &'static str, remaining: &'static str) -> Row {
+    Row {
+        remaining: Some(remaining),
+        ..wait(name, Rank::QuotaReset, MILLISECONDS)
     }
 }
 

@@ -9,7 +9,8 @@ use super::{MAX_HINT_MS, MAX_VALUE_BYTES};
 
 /// Parses a `Retry-After` value in any format seen in practice; returns milliseconds from `now`.
 ///
-/// Accepts seconds (with or without a fraction), an HTTP date in its three formats, RFC 3339, a Go
+/// Accepts seconds (with or without a fraction), an HTTP date in its three formats, RFC 3339, a date with a named
+/// month in UTC, a Go
 /// duration such as `6m0s`, or several of these joined by `", "` (the longest wins). A number from 1e9 is a
 /// Unix time in seconds, from 1e12 in milliseconds. A time in the past is 0, a delay over 30 days is cut to
 /// 30 days, and any other text is `None`.
@@ -48,7 +49,9 @@ fn single(text: &str, unit: Unit, now: Timestamp) -> Option<u64> {
     if let Some(span_ms) = go_duration_ms(text) {
         return Some(whole_ms(span_ms));
     }
-    let moment = http_date::parse(text, now).or_else(|| rfc_3339(text))?;
+    let moment = http_date::parse(text, now)
+        .or_else(|| rfc_3339(text))
+        .or_else(|| named_month(text))?;
     Some(until_ms(moment, now))
 }
 
@@ -76,7 +79,7 @@ fn from_number(number: f64, unit: Unit, now: Timestamp) -> u64 {
 
 /// Rounds up, so that no retry is early, but ignores the rounding error of the float.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // The cast saturates.
-fn whole_ms(ms: f64) -> u64 {
+pub(super) fn whole_ms(ms: f64) -> u64 {
     let without_noise = (ms * 100.0).round() / 100.0;
     (without_noise.ceil() as u64).min(MAX_HINT_MS)
 }
@@ -92,6 +95,11 @@ fn rfc_3339(text: &str) -> Option<Timestamp> {
     let pieces = Pieces::parse(text).ok()?;
     let moment = pieces.date().to_datetime(pieces.time()?);
     Some(http_date::moment(moment, pieces.to_numeric_offset()?))
+}
+
+/// `2026-Nov-01 00:00:00+0000 UTC`, as API gateways write it.
+fn named_month(text: &str) -> Option<Timestamp> {
+    Timestamp::strptime("%Y-%b-%d %H:%M:%S%z", text.strip_suffix(" UTC")?).ok()
 }
 
 /// Milliseconds per unit of a Go duration, and per day, which some services add.

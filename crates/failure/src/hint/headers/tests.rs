@@ -43,7 +43,14 @@ fn every_header_is_read_in_all_its_formats() {
     check("x-ratelimit-reset", "1700000042000", 42_000);
     check("x-ratelimit-reset", "42", 42_000);
     check("x-ratelimit-reset", "1700000000.75", 750);
+    check("x-ratelimit-requests-reset", "1700000042000", 42_000);
+    check("x-ratelimit-retry-after-ms", "4200", 4_200);
+    check("x-ratelimit-retry-after", "42", 42_000);
+    check("x-retry-after", "42", 42_000);
     check("x-rate-limit-reset", "1700000042", 42_000);
+    check("x-rate-limit-user-reset", "1700000042", 42_000);
+    check("x-rate-limit-api-token-interval-ms", "10000", 10_000);
+    check("x-hubspot-ratelimit-interval-milliseconds", "10000", 10_000);
     check(
         "anthropic-ratelimit-requests-reset",
         "2023-11-14T22:13:30Z",
