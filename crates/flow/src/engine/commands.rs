@@ -3,14 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use panpan_failure::{Effect, Failure};
 use panpan_runtime::ports::StoreError;
 
+use super::archive::kept_archives;
 use super::caller::{CallableMethods, Caller};
 use super::changes::Changes;
 use super::notice::NOTIFY;
 use super::view::{Visible, find_visible, root_of, whole_flow};
 use super::work::{announce_rest, rest};
 use crate::error::{Blockers, Obstacle, TaskError, Unsatisfied};
+use crate::kept::read_kept;
 use crate::ports::{Ending, Filter, Key, Page, Row, Rows, StoredOutcome};
 use crate::state::{State, Transition};
 use crate::step::{Queued, TaskEvent, is_satisfied};
@@ -36,9 +39,17 @@ pub(crate) struct Executed {
     pub(crate) root: TaskId,
     /// How many tasks begin a new generation.
     pub(crate) reset: usize,
+    /// The first of those whose last outcome is unknown: they may take effect twice.
+    pub(crate) outcome_unknown: Vec<TaskId>,
     /// The number of the last event of the flow before.
     pub(crate) events_after: u64,
 }
+
+/// How many tasks with an unknown outcome are listed.
+const UNKNOWN_LISTED_LIMIT: usize = 100;
+
+/// How many outcomes are read at once.
+const READ_AT_ONCE: usize = 32;
 
 /// Executes a task. If the caller owns it, it runs with the authority that the caller has now.
 pub(crate) async fn execute(
@@ -58,6 +69,7 @@ pub(crate) async fn execute(
     };
     let methods = caller.authorities.methods(authority.text.as_deref());
     run.check_methods(&methods)?;
+    let outcome_unknown = run.outcome_unknown(rows, &methods).await?;
     authority.store(rows).await?;
     let (reset, announced) = run.start(rows).await?;
     if let Some(webhook) = &command.webhook {
@@ -67,6 +79,7 @@ pub(crate) async fn execute(
     Ok(Executed {
         root: root.id,
         reset,
+        outcome_unknown,
         events_after: last.saturating_sub(announced as u64),
     })
 }
@@ -105,7 +118,18 @@ async fn run_of_flow(
     let is_done = all.iter().all(|row| row.run.state == State::Completed);
     let is_again =
         |row: &&Row| row.run.state.is_terminal() && (is_done || row.run.state != State::Completed);
-    let again: BTreeSet<Key> = all.iter().filter(is_again).map(|row| row.key).collect();
+    let kept = kept_archives(rows, &all).await?;
+    let again = all
+        .iter()
+        .filter(is_again)
+        .map(|row| row.key)
+        .filter(|key| !kept.contains(key));
+    let again: BTreeSet<Key> = again.collect();
+    if kept.len() == all.len()
+        && let Some(row) = all.first()
+    {
+        return Err(TaskError::Archived(row.id));
+    }
     let again = match cascade {
         true => with_ended_dependents(rows, again).await?,
         false => again,
@@ -126,6 +150,12 @@ async fn run_of_task(rows: &mut dyn Rows, row: Row, cascade: bool) -> Result<Exe
         let unsatisfied = unsatisfied(rows, row.key).await?;
         let task = row.id;
         return Err(TaskError::Unsatisfied { task, unsatisfied });
+    }
+    if !kept_archives(rows, std::slice::from_ref(&row))
+        .await?
+        .is_empty()
+    {
+        return Err(TaskError::Archived(row.id));
     }
     let is_again = row.run.state.is_terminal();
     let again: BTreeSet<Key> = is_again.then_some(row.key).into_iter().collect();
@@ -160,6 +190,40 @@ impl Execution {
         Ok(())
     }
 
+    /// The first tasks that may take effect twice: their last run may have had one, and they run again.
+    async fn outcome_unknown(
+        &self,
+        rows: &mut dyn Rows,
+        methods: &CallableMethods,
+    ) -> Result<Vec<TaskId>, StoreError> {
+        let all = self.released.iter().chain(&self.dependents);
+        let may_be = |row: &&Row| {
+            let changes = row
+                .operation
+                .as_deref()
+                .is_some_and(|it| methods.changes(it));
+            let has_ended_badly = matches!(row.run.state, State::Failed | State::Cancelled);
+            self.again.contains(&row.key) && has_ended_badly && row.run.attempts > 0 && changes
+        };
+        let may_be: Vec<&Row> = all.filter(may_be).collect();
+        let mut unknown = Vec::new();
+        for some in may_be.chunks(READ_AT_ONCE) {
+            let keys: Vec<Key> = some.iter().map(|row| row.key).collect();
+            let outcomes = rows.outcomes(&keys).await?.into_iter();
+            let outcomes: BTreeMap<Key, StoredOutcome> = outcomes.map(|it| (it.key, it)).collect();
+            let is_unknown = |row: &&&Row| {
+                let outcome = outcomes.get(&row.key);
+                outcome.is_some_and(|it| may_have_happened(&it.ending))
+            };
+            unknown.extend(some.iter().filter(is_unknown).map(|row| row.id));
+            if unknown.len() >= UNKNOWN_LISTED_LIMIT {
+                break;
+            }
+        }
+        unknown.truncate(UNKNOWN_LISTED_LIMIT);
+        Ok(unknown)
+    }
+
     /// Tells the tasks to run. Returns how many begin a new generation, and how many events say what happened.
     async fn start(self, rows: &mut dyn Rows) -> Result<(usize, usize), StoreError> {
         let mut changes = Changes::new(rows);
@@ -184,6 +248,19 @@ impl Execution {
     }
 }
 
+/// Whether a task that ended like this may have taken effect. One that was cancelled while it ran may have.
+fn may_have_happened(ending: &Ending) -> bool {
+    match ending {
+        Ending::Completed { .. } => false,
+        Ending::Cancelled { .. } => true,
+        Ending::Failed { failure, .. } => {
+            let kept = read_kept(failure).ok();
+            let failure = kept.and_then(|it| Failure::from_canonical(it.value).ok());
+            failure.is_none_or(|it| it.effect() != Effect::None)
+        }
+    }
+}
+
 fn reset(changes: &mut Changes<'_>, row: Row) -> Row {
     let row = changes.apply(row, &TaskEvent::Reset);
     row.expect("only ended tasks are reset")
@@ -205,10 +282,10 @@ async fn with_ended_dependents(
         let new: BTreeSet<Key> = edges.into_iter().map(|edge| edge.task).collect();
         let new: Vec<Key> = new.into_iter().filter(|key| !found.contains(key)).collect();
         let ended = rows.load(&new).await?.into_iter();
-        next = ended
-            .filter(|row| row.run.state.is_terminal())
-            .map(|row| row.key)
-            .collect();
+        let ended: Vec<Row> = ended.filter(|row| row.run.state.is_terminal()).collect();
+        let kept = kept_archives(rows, &ended).await?;
+        let ended = ended.into_iter().map(|row| row.key);
+        next = ended.filter(|key| !kept.contains(key)).collect();
         found.extend(&next);
     }
     Ok(found)

@@ -6,6 +6,8 @@
 //! caller does), `view` (what a caller reads), `sweep`;
 //! `turns` orders ready tasks; `notice` adds messages to webhooks.
 
+mod archive;
+mod blocking;
 mod caller;
 mod changes;
 mod check;
