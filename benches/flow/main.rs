@@ -2,7 +2,8 @@
 //!
 //! Tasks are created through the dispatcher and run by a worker, durable in a SQLite file on the disk with the build
 //! directory. `goal.rs` does the measuring, `flows` runs flows, `graphs` writes them, `raw` does the same work with bare
-//! statements, `postgres` compares tasks there with bare statements, and `peer` measures apflow. Names among the arguments select goals by a part of their name.
+//! statements, `postgres` compares tasks there with bare statements, and `peer` measures apflow. Names among the
+//! arguments select goals by a part of their name.
 
 #![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 

@@ -13,11 +13,11 @@ use crate::state::{State, Transition};
 use crate::task::TaskId;
 
 /// The most ids that a failure lists.
-const LISTED_LIMIT: usize = 50;
+pub(crate) const LISTED_LIMIT: usize = 50;
 
 /// Why a command about tasks is refused.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum TaskError {
+pub(crate) enum TaskError {
     /// There is no task with this id.
     #[error("there is no task {0}")]
     NotFound(TaskId),
@@ -121,7 +121,7 @@ impl TaskError {
 
 /// Why a task cannot be deleted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Obstacle {
+pub(crate) enum Obstacle {
     /// It has started or ended.
     #[error("it is {0}, and only a pending task can be deleted")]
     State(State),
@@ -135,32 +135,24 @@ pub enum Obstacle {
 
 /// Tasks that would have to be deleted first.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Blockers {
+pub(crate) struct Blockers {
     /// The tasks.
-    pub tasks: Vec<TaskId>,
+    pub(crate) tasks: Vec<TaskId>,
     /// Whether all of them can be deleted.
-    pub are_pending: bool,
-}
-
-/// A refusal does not undo the transaction of a store; an error of the store does.
-pub(crate) fn refused<T>(done: Result<T, TaskError>) -> Result<Result<T, TaskError>, StoreError> {
-    match done {
-        Err(TaskError::Store(error)) => Err(error),
-        other => Ok(other),
-    }
+    pub(crate) are_pending: bool,
 }
 
 /// A dependency that a task waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unsatisfied {
+pub(crate) struct Unsatisfied {
     /// The task that it depends on.
-    pub id: TaskId,
+    pub(crate) id: TaskId,
     /// The state of that task.
-    pub state: State,
+    pub(crate) state: State,
     /// Whether that task has to succeed.
-    pub required: bool,
+    pub(crate) required: bool,
     /// Whether that task runs, or will run without another command.
-    pub runs: bool,
+    pub(crate) runs: bool,
 }
 
 impl From<TaskError> for Failure {
@@ -253,7 +245,8 @@ fn tree_too_large(task: TaskId, tasks: usize) -> Failure {
         .with_alternatives([alternative.into()])
 }
 
-/// What a caller can do instead. One that wanted to cancel a task is never told to run it: that could repeat an effect.
+/// What a caller can do instead. The action never advises a caller who wanted to cancel a task to run it: that could
+/// repeat an effect.
 fn instead_of(transition: Transition) -> &'static str {
     match (transition.current, transition.requested) {
         (State::Pending, _) => "Run the task with tasks/execute, or cancel it with tasks/cancel",

@@ -13,7 +13,7 @@ use crate::engine::{
     self, Caller, Cancel, Copied, Copy, Created, Execute, Executed, Fields, FoundTask, Lease,
     Listed, Release, Update,
 };
-use crate::error::{TaskError, refused};
+use crate::error::TaskError;
 use crate::plan::{PlanError, Problems, check_schemas};
 use crate::ports::{self, Filter, JournalPage, Key, Page, Row, Rows, StoredOutcome, Tasks};
 use crate::task::{ReadTask, TaskId, read_as_far, read_webhook, refused_webhook, stored_webhook};
@@ -24,12 +24,14 @@ pub const TASKS_SCOPE: &str = "panpan:tasks";
 
 /// The flows of a store. Clones share their state.
 #[derive(Clone)]
-pub struct Flows(Arc<Inner>);
+pub struct Flows {
+    inner: Arc<Inner>,
+    webhook_key: Option<WebhookKey>,
+}
 
 struct Inner {
     tasks: Arc<dyn Tasks>,
     ids: Arc<dyn Ids>,
-    webhook_key: Option<WebhookKey>,
     /// The tasks that run in this process, so that a caller can stop them at once.
     running: Mutex<BTreeMap<TaskId, (Lease, CancellationToken)>>,
 }
@@ -38,44 +40,43 @@ impl fmt::Debug for Flows {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("Flows")
-            .field("tasks", &self.0.tasks)
+            .field("tasks", &self.inner.tasks)
             .finish_non_exhaustive()
     }
 }
 
-type Refused<T> = Result<T, TaskError>;
-
 impl Flows {
     /// The flows of this store.
     pub fn new(tasks: Arc<dyn Tasks>, ids: Arc<dyn Ids>) -> Self {
-        Self(Arc::new(Inner {
-            tasks,
-            ids,
+        let running = Mutex::default();
+        Self {
+            inner: Arc::new(Inner {
+                tasks,
+                ids,
+                running,
+            }),
             webhook_key: None,
-            running: Mutex::default(),
-        }))
+        }
     }
 
     /// The same flows, with webhooks that are signed with a key. Without one they are refused.
     pub fn with_webhooks(self, key: Option<WebhookKey>) -> Self {
-        Self(Arc::new(Inner {
-            tasks: self.0.tasks.clone(),
-            ids: self.0.ids.clone(),
+        Self {
             webhook_key: key,
-            running: Mutex::default(),
-        }))
+            ..self
+        }
     }
 
     pub(crate) fn webhook_key(&self) -> Option<&WebhookKey> {
-        self.0.webhook_key.as_ref()
+        self.webhook_key.as_ref()
     }
 
     pub(crate) fn tasks(&self) -> &dyn Tasks {
-        &*self.0.tasks
+        &*self.inner.tasks
     }
 
     pub(crate) fn shared_tasks(&self) -> Arc<dyn Tasks> {
-        self.0.tasks.clone()
+        self.inner.tasks.clone()
     }
 
     /// Adds the tasks that the parameters describe, all or none.
@@ -84,8 +85,8 @@ impl Flows {
         params: &Value,
         caller: &Caller,
         release: Release,
-    ) -> Refused<Created> {
-        let ids = &*self.0.ids;
+    ) -> Result<Created, TaskError> {
+        let ids = &*self.inner.ids;
         let new_id = &mut || TaskId::from_random(ids.new_id());
         let (mut read, mut problems) = read_as_far(params, new_id);
         if let Err(error) = self.add_webhook(params, &mut read) {
@@ -124,13 +125,13 @@ impl Flows {
     }
 
     /// The webhook of the flow with this root, if both still exist.
-    pub(crate) async fn webhook_of(&self, root: TaskId) -> Refused<Option<Webhook>> {
+    pub(crate) async fn webhook_of(&self, root: TaskId) -> Result<Option<Webhook>, TaskError> {
         self.read(move |rows| {
             Box::pin(async move {
                 let found = rows.find(&[root]).await?;
                 let keys: Vec<Key> = found.iter().map(|row| row.key).collect();
                 let stored = rows.definitions(&keys).await?.pop();
-                Ok(Ok(stored.and_then(|it| stored_webhook(&it.text))))
+                Ok(stored.and_then(|it| stored_webhook(&it.text)))
             })
         })
         .await
@@ -142,7 +143,7 @@ impl Flows {
         mut problems: Problems,
         caller: &Caller,
         release: Release,
-    ) -> Refused<Created> {
+    ) -> Result<Created, TaskError> {
         // Compiling schemas takes long, and other callers may wait for the transaction.
         check_schemas(&read, &mut problems);
         let (checked, caller) = (Arc::new((read, problems)), caller.clone());
@@ -150,28 +151,28 @@ impl Flows {
             let (checked, caller) = (checked.clone(), caller.clone());
             Box::pin(async move {
                 let (read, problems) = (checked.0.clone(), checked.1.clone());
-                refused(engine::create(rows, &caller, read, problems, release).await)
+                engine::create(rows, &caller, read, problems, release).await
             })
         })
         .await
     }
 
     /// Copies a task into a new flow.
-    pub(crate) async fn copy(&self, caller: &Caller, command: Copy) -> Refused<Copied> {
-        let (ids, caller) = (self.0.ids.clone(), caller.clone());
+    pub(crate) async fn copy(&self, caller: &Caller, command: Copy) -> Result<Copied, TaskError> {
+        let (ids, caller) = (self.inner.ids.clone(), caller.clone());
         self.write(move |rows| {
             let (ids, caller) = (ids.clone(), caller.clone());
-            Box::pin(async move { refused(engine::copy(rows, &caller, command, &*ids).await) })
+            Box::pin(async move { engine::copy(rows, &caller, command, &*ids).await })
         })
         .await
     }
 
     /// Changes a task, and stops its handler if that cancels it.
-    pub(crate) async fn update(&self, caller: &Caller, command: Update) -> Refused<Row> {
+    pub(crate) async fn update(&self, caller: &Caller, command: Update) -> Result<Row, TaskError> {
         let (caller, command) = (caller.clone(), Arc::new(command));
         let updated = self.write(move |rows| {
             let (caller, command) = (caller.clone(), command.clone());
-            Box::pin(async move { refused(engine::update(rows, &caller, &command).await) })
+            Box::pin(async move { engine::update(rows, &caller, &command).await })
         });
         let (row, stopped) = updated.await?;
         self.stop(&stopped);
@@ -194,21 +195,25 @@ impl Flows {
         }
     }
 
-    pub(crate) async fn execute(&self, caller: &Caller, command: Execute) -> Refused<Executed> {
+    pub(crate) async fn execute(
+        &self,
+        caller: &Caller,
+        command: Execute,
+    ) -> Result<Executed, TaskError> {
         let caller = caller.clone();
         self.write(move |rows| {
             let (caller, command) = (caller.clone(), command.clone());
-            Box::pin(async move { refused(engine::execute(rows, &caller, &command).await) })
+            Box::pin(async move { engine::execute(rows, &caller, &command).await })
         })
         .await
     }
 
     /// Cancels a task, and stops its handler if it runs in this process.
-    pub(crate) async fn cancel(&self, caller: &Caller, command: Cancel) -> Refused<Row> {
+    pub(crate) async fn cancel(&self, caller: &Caller, command: Cancel) -> Result<Row, TaskError> {
         let visible = caller.visible.clone();
         let cancelled = self.write(move |rows| {
             let (visible, command) = (visible.clone(), command.clone());
-            Box::pin(async move { refused(engine::cancel(rows, &visible, &command).await) })
+            Box::pin(async move { engine::cancel(rows, &visible, &command).await })
         });
         let (row, stopped) = cancelled.await?;
         self.stop(&stopped);
@@ -223,7 +228,7 @@ impl Flows {
         }
     }
 
-    pub(crate) async fn delete(&self, caller: &Caller, id: TaskId) -> Refused<()> {
+    pub(crate) async fn delete(&self, caller: &Caller, id: TaskId) -> Result<(), TaskError> {
         let visible = caller.visible.clone();
         self.write(move |rows| {
             let visible = visible.clone();
@@ -232,7 +237,7 @@ impl Flows {
         .await
     }
 
-    pub(crate) async fn get(&self, caller: &Caller, id: TaskId) -> Refused<FoundTask> {
+    pub(crate) async fn get(&self, caller: &Caller, id: TaskId) -> Result<FoundTask, TaskError> {
         let visible = caller.visible.clone();
         self.read(move |rows| {
             let visible = visible.clone();
@@ -246,16 +251,11 @@ impl Flows {
         &self,
         caller: &Caller,
         id: TaskId,
-    ) -> Refused<Vec<StoredOutcome>> {
+    ) -> Result<Vec<StoredOutcome>, TaskError> {
         let visible = caller.visible.clone();
         self.read(move |rows| {
             let visible = visible.clone();
-            Box::pin(async move {
-                match engine::find_visible(rows, &visible, id).await? {
-                    Ok(row) => rows.generations(row.key).await.map(Ok),
-                    Err(refused) => Ok(Err(refused)),
-                }
-            })
+            Box::pin(async move { engine::generations(rows, &visible, id).await })
         })
         .await
     }
@@ -266,27 +266,31 @@ impl Flows {
         filter: Filter,
         page: Page,
         fields: Fields,
-    ) -> Refused<Listed> {
+    ) -> Result<Listed, TaskError> {
         let filter = Filter {
             owner: caller.visible.filter().owner,
             ..filter
         };
         self.read(move |rows| {
             let filter = filter.clone();
-            Box::pin(async move { engine::list(rows, &filter, page, fields).await.map(Ok) })
+            Box::pin(async move { Ok(engine::list(rows, &filter, page, fields).await?) })
         })
         .await
     }
 
     /// How many tasks are in each state, in the order of [`State::ALL`](crate::State::ALL).
-    pub(crate) async fn count(&self, caller: &Caller, filter: Filter) -> Refused<[u64; 5]> {
+    pub(crate) async fn count(
+        &self,
+        caller: &Caller,
+        filter: Filter,
+    ) -> Result<[u64; 5], TaskError> {
         let filter = Filter {
             owner: caller.visible.filter().owner,
             ..filter
         };
         self.read(move |rows| {
             let filter = filter.clone();
-            Box::pin(async move { rows.count(&filter).await.map(Ok) })
+            Box::pin(async move { Ok(rows.count(&filter).await?) })
         })
         .await
     }
@@ -297,7 +301,7 @@ impl Flows {
         id: TaskId,
         page: Page,
         fields: Fields,
-    ) -> Refused<Listed> {
+    ) -> Result<Listed, TaskError> {
         let visible = caller.visible.clone();
         self.read(move |rows| {
             let visible = visible.clone();
@@ -311,11 +315,11 @@ impl Flows {
         caller: &Caller,
         id: TaskId,
         fields: Fields,
-    ) -> Refused<Vec<FoundTask>> {
+    ) -> Result<Vec<FoundTask>, TaskError> {
         let visible = caller.visible.clone();
         self.read(move |rows| {
             let visible = visible.clone();
-            Box::pin(async move { refused(engine::tree(rows, &visible, id, fields).await) })
+            Box::pin(async move { engine::tree(rows, &visible, id, fields).await })
         })
         .await
     }
@@ -326,15 +330,15 @@ impl Flows {
         (flow, root): (Key, TaskId),
         after: u64,
         limit: usize,
-    ) -> Refused<JournalPage> {
+    ) -> Result<JournalPage, TaskError> {
         self.read(move |rows| {
             Box::pin(async move {
                 let entries = rows.announcements(flow, after, limit).await?;
                 let is_gone = entries.is_empty() && rows.load(&[flow]).await?.is_empty();
-                Ok(match is_gone {
+                match is_gone {
                     true => Err(TaskError::NotFound(root)),
                     false => Ok(entries),
-                })
+                }
             })
         })
         .await
@@ -353,29 +357,39 @@ impl Flows {
     }
 
     fn running(&self) -> std::sync::MutexGuard<'_, BTreeMap<TaskId, (Lease, CancellationToken)>> {
-        self.0
+        self.inner
             .running
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn write<T, F>(&self, work: F) -> Refused<T>
+    async fn write<T, F>(&self, mut work: F) -> Result<T, TaskError>
     where
         T: Send + 'static,
-        F: for<'a> FnMut(&'a mut dyn Rows) -> BoxFuture<'a, Result<Refused<T>, StoreError>>
-            + Send
-            + 'static,
+        F: for<'a> FnMut(&'a mut dyn Rows) -> BoxFuture<'a, Result<T, TaskError>> + Send + 'static,
     {
-        ports::write(self.tasks(), work).await?
+        let done = ports::write(self.tasks(), move |rows| refused(work(rows)));
+        done.await?
     }
 
-    async fn read<T, F>(&self, work: F) -> Refused<T>
+    async fn read<T, F>(&self, mut work: F) -> Result<T, TaskError>
     where
         T: Send + 'static,
-        F: for<'a> FnMut(&'a mut dyn Rows) -> BoxFuture<'a, Result<Refused<T>, StoreError>>
-            + Send
-            + 'static,
+        F: for<'a> FnMut(&'a mut dyn Rows) -> BoxFuture<'a, Result<T, TaskError>> + Send + 'static,
     {
-        ports::read(self.tasks(), work).await?
+        let done = ports::read(self.tasks(), move |rows| refused(work(rows)));
+        done.await?
     }
+}
+
+/// A refusal does not undo the transaction of a store; an error of the store does.
+fn refused<'a, T: Send + 'a>(
+    done: BoxFuture<'a, Result<T, TaskError>>,
+) -> BoxFuture<'a, Result<Result<T, TaskError>, StoreError>> {
+    Box::pin(async move {
+        match done.await {
+            Err(TaskError::Store(error)) => Err(error),
+            done => Ok(done),
+        }
+    })
 }

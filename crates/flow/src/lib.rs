@@ -22,19 +22,14 @@ pub mod testing;
 mod webhooks;
 mod worker;
 
-pub use engine::{ANSWER_BYTES_LIMIT, FLOWS_KEPT_MS, FLOWS_SWEPT_AT_ONCE, JOURNAL_EVENTS_LIMIT};
-pub use error::{Blockers, Obstacle, TaskError, Unsatisfied};
+pub use engine::{FLOWS_KEPT_MS, FLOWS_SWEPT_AT_ONCE};
 pub use flows::{Flows, TASKS_SCOPE};
 pub use limits::{OPERATION_MISSING_MS, TaskLimits};
-pub use operations::operations;
+pub use operations::{WEBHOOK_SENDER, operations};
 pub use plan::{
     About, DEPENDENCIES_LIMIT, KnownTask, KnownTasks, LISTED_IDS_LIMIT, Methods, PROBLEMS_LIMIT,
     Plan, PlanError, PlanProblem, ProblemKind, SCHEMAS_LIMIT, TASKS_LIMIT,
-    TOTAL_DEPENDENCIES_LIMIT, TREE_LEVELS_LIMIT, ids_to_look_up,
-};
-pub use references::{
-    Found, InvalidReference, REFERRED_BYTES_LIMIT, RESOLVED_BYTES_LIMIT, Reference, ReferenceError,
-    may_have_references, references, resolve,
+    TOTAL_DEPENDENCIES_LIMIT, TREE_LEVELS_LIMIT,
 };
 pub use state::{State, Transition};
 pub use step::{Action, Announcement, Queued, Run, TaskEvent, is_satisfied, step};
@@ -44,5 +39,5 @@ pub use task::{
     RETRY_ATTEMPTS_LIMIT, ReadTask, RequestPlace, SCHEMA_TYPES, Schemas, TaskId, TaskView, Unread,
     read_task_id, read_tasks, result_object,
 };
-pub use webhooks::{WEBHOOK_URL_BYTES_LIMIT, Webhook, WebhookKey};
+pub use webhooks::{WEBHOOK_URL_BYTES_LIMIT, WebhookKey};
 pub use worker::{RESULT_BYTES_LIMIT, TaskClients, Worker, WorkerSettings};

@@ -1,4 +1,5 @@
-//! How many tasks of one flow or one operation run at once in a process: none of an operation that it does not offer.
+//! Limits on the tasks that run at once in a process: per flow, and per operation. A process runs no task whose
+//! operation it does not offer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -13,7 +14,8 @@ use crate::ports::{Key, Row};
 /// How long a ready task waits for a process that offers its operation before it fails: 10 minutes.
 pub const OPERATION_MISSING_MS: u64 = 10 * 60 * 1000;
 
-/// When a process that offers an operation shows that it does, for tasks that another one has set aside.
+/// How long a task may be set aside before a process that offers its operation renews its place, so that it does not
+/// fail.
 const STILL_OFFERED_MS: u64 = OPERATION_MISSING_MS / 2;
 
 /// The times of groups have this precision, so that there are few groups.
@@ -150,8 +152,8 @@ pub(crate) struct Room {
     offered: Offered,
     /// Whether tasks end whose operation no process has offered for long.
     gives_up: bool,
-    /// The names of groups whose tasks are left where they are.
-    left_aside: BTreeSet<Arc<str>>,
+    /// The names of groups whose tasks stay set aside.
+    skipped: BTreeSet<Arc<str>>,
     running: BTreeMap<Group, usize>,
 }
 
@@ -183,9 +185,9 @@ impl Room {
         self
     }
 
-    /// Leaves the tasks of a group where they are.
-    pub(crate) fn leave_aside(&mut self, group: Arc<str>) {
-        self.left_aside.insert(group);
+    /// Does not recall the tasks of a group.
+    pub(crate) fn skip(&mut self, group: Arc<str>) {
+        self.skipped.insert(group);
     }
 
     /// Whether there is any limit, apart from operations that the process does not offer.
@@ -194,14 +196,14 @@ impl Room {
     }
 
     /// How many more tasks may run of those that are set aside in the group of this name.
-    pub(crate) fn left_of(&self, name: &Arc<str>) -> usize {
+    pub(crate) fn free_in(&self, name: &Arc<str>) -> usize {
         match Group::from_name(name) {
-            _ if self.left_aside.contains(name) => 0,
+            _ if self.skipped.contains(name) => 0,
             Some(Group::Missing { operation, .. }) => match self.offered.has(&operation) {
-                true => self.left(&Group::Operation(operation)),
+                true => self.free(&Group::Operation(operation)),
                 false => 0,
             },
-            Some(group) => self.left(&group),
+            Some(group) => self.free(&group),
             None => usize::MAX,
         }
     }
@@ -227,7 +229,7 @@ impl Room {
         }
     }
 
-    fn left(&self, group: &Group) -> usize {
+    fn free(&self, group: &Group) -> usize {
         let running = self.running.get(group).copied().unwrap_or_default();
         self.limits.of(group).saturating_sub(running)
     }
@@ -237,7 +239,7 @@ impl Room {
         let missing = row.operation.as_ref().filter(|it| !self.offered.has(it));
         match missing {
             Some(operation) => Some(Group::missing(operation.clone(), now)),
-            None if self.is_limited() => Group::all_of(row).find(|group| self.left(group) == 0),
+            None if self.is_limited() => Group::all_of(row).find(|group| self.free(group) == 0),
             None => None,
         }
     }

@@ -1,7 +1,7 @@
 //! References in the inputs of a task: `{"$from": "<task id>", "pointer": "/a/b"}` is replaced by a value in the
 //! result of a dependency. The inputs as a whole may be a reference to an object.
 //!
-//! [`references`] finds them when a plan is validated, [`resolve`] replaces them before the task runs.
+//! [`references`] finds them when a plan is validated, [`resolve_stored`] replaces them before the task runs.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -18,24 +18,24 @@ use thiserror::Error;
 use crate::kept::read_kept;
 use crate::task::{TaskId, result_object};
 
-/// The largest inputs after references are resolved, in bytes. Many references to one large result would
-/// otherwise multiply it.
-pub const RESOLVED_BYTES_LIMIT: usize = 16 * 1024 * 1024;
+/// The most bytes that references may add to the inputs of a task. Many references to one large result would otherwise
+/// multiply it.
+pub(crate) const RESOLVED_BYTES_LIMIT: usize = 16 * 1024 * 1024;
 
 /// The most bytes of the results that the inputs of one task may refer to. They are read as a whole, whatever part of
 /// them is needed.
-pub const REFERRED_BYTES_LIMIT: usize = 64 * 1024 * 1024;
+pub(crate) const REFERRED_BYTES_LIMIT: usize = 64 * 1024 * 1024;
 
 const FROM: &str = "$from";
 const POINTER: &str = "pointer";
 
 /// A reference to a value in the result of a task.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Reference {
+pub(crate) struct Reference {
     /// The task.
-    pub task: TaskId,
+    pub(crate) task: TaskId,
     /// RFC 6901 pointer into its result; empty for the whole result.
-    pub pointer: String,
+    pub(crate) pointer: String,
 }
 
 impl fmt::Display for Reference {
@@ -50,13 +50,13 @@ impl fmt::Display for Reference {
 /// An object that has `$from` but is not a reference. The pointer of the violation starts at the inputs.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[error("{}: {}", .0.pointer, .0.reason)]
-pub struct InvalidReference(pub Violation);
+pub(crate) struct InvalidReference(pub(crate) Violation);
 
 /// A reference and where it is in the inputs; or why it is invalid.
-pub type Found = Result<(String, Reference), InvalidReference>;
+pub(crate) type Found = Result<(String, Reference), InvalidReference>;
 
 /// Finds the references in inputs, in the order of the members. Pointers start at the inputs.
-pub fn references(inputs: &Map<String, Value>) -> impl Iterator<Item = Found> + use<> {
+pub(crate) fn references(inputs: &Map<String, Value>) -> impl Iterator<Item = Found> + use<> {
     let mut found = Vec::new();
     collect_members(inputs, &mut Path::default(), &mut found);
     found.into_iter()
@@ -64,7 +64,7 @@ pub fn references(inputs: &Map<String, Value>) -> impl Iterator<Item = Found> + 
 
 /// Whether the inputs of a stored definition can have references. Fast, and wrong only for other data with a
 /// member of this name.
-pub fn may_have_references(definition: &str) -> bool {
+pub(crate) fn may_have_references(definition: &str) -> bool {
     definition.contains("\"$from\":")
 }
 
@@ -176,7 +176,7 @@ fn redirected(value: &Value, new: &impl Fn(TaskId) -> Option<TaskId>) -> Value {
 
 /// Why references cannot be resolved.
 #[derive(Clone, Debug, PartialEq, Error)]
-pub enum ReferenceError {
+pub(crate) enum ReferenceError {
     /// An object is not a reference.
     #[error("inputs{0}")]
     Invalid(InvalidReference),
@@ -196,8 +196,10 @@ pub enum ReferenceError {
         /// The type of the value.
         found: &'static str,
     },
-    /// The inputs are too large.
-    #[error("inputs{at}: with {reference} the inputs exceed {RESOLVED_BYTES_LIMIT} bytes")]
+    /// The values of the references are too large together.
+    #[error(
+        "inputs{at}: with {reference}, the values of the references exceed {RESOLVED_BYTES_LIMIT} bytes"
+    )]
     TooLarge {
         /// Where the first reference beyond the limit is in the inputs.
         at: String,
@@ -245,20 +247,11 @@ impl From<ReferenceError> for Failure {
     }
 }
 
-/// The inputs with the values that the references stand for.
+/// The inputs with the values that the references stand for. A reference to a task without a result is `null`: that is
+/// an optional dependency that did not complete.
 ///
-/// `result` returns the result of a dependency in the form of [`result_object`](crate::result_object), or
-/// nothing for an optional dependency that did not complete: a reference to it is `null`.
-pub fn resolve<'a>(
-    inputs: &Map<String, Value>,
-    result: impl Fn(TaskId) -> Option<&'a Value>,
-) -> Result<Map<String, Value>, ReferenceError> {
-    let value = |it: &Reference| Some(result(it.task)?.pointer(&it.pointer));
-    Resolver::of(value).inputs(inputs)
-}
-
-/// The same with the texts of stored results. Only what the inputs refer to stays in memory: a parsed result can take
-/// many times the memory of its text.
+/// Of the stored results, only what the inputs refer to stays in memory: a parsed result can take many times the memory
+/// of its text.
 pub(crate) fn resolve_stored(
     inputs: &Map<String, Value>,
     results: &BTreeMap<TaskId, Option<Arc<str>>>,

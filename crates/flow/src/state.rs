@@ -3,6 +3,7 @@
 use std::fmt;
 
 use panpan_failure::{Failure, codes};
+use serde_json::{Map, Value};
 
 /// The state of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -40,9 +41,25 @@ impl State {
         }
     }
 
+    /// The number of the state in a store: its index in [`State::ALL`].
+    pub const fn number(self) -> u8 {
+        self as u8
+    }
+
+    /// The state with this number.
+    pub fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.number() == number)
+    }
+
     /// The state of this name.
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.word() == word)
+    }
+
+    /// How many tasks are in each state, by its name.
+    pub(crate) fn counts(counts: [u64; 5]) -> Map<String, Value> {
+        let words = Self::ALL.iter().map(|state| state.word().to_owned());
+        words.zip(counts.map(Value::from)).collect()
     }
 
     /// The states that may follow. This is the whole transition table.
@@ -133,6 +150,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::step::Announcement;
 
     #[test]
     fn exactly_six_of_the_twenty_five_transitions_are_allowed() {
@@ -176,6 +194,30 @@ mod tests {
             assert_eq!(error["data"][member], json!(value), "{member}");
         }
         assert_eq!(failure.details().unwrap().len(), 4);
+    }
+
+    /// Stored tasks have these numbers.
+    #[test]
+    fn the_numbers_of_states_and_announcements_never_change() {
+        let states = State::ALL.map(|state| (state.number(), state.word()));
+        let words = ["pending", "in_progress", "completed", "failed", "cancelled"];
+        assert!((0..).zip(words).eq(states));
+        let announcements = Announcement::ALL.map(|it| (it.number(), it.word()));
+        let words = [
+            "task_status_update",
+            "task_progress_update",
+            "task_completed",
+            "task_failed",
+            "task_cancelled",
+            "events_dropped",
+        ];
+        assert!((0..).zip(words).eq(announcements));
+        for number in 0..=u8::MAX {
+            let state = State::from_number(number).map(State::number);
+            assert_eq!(state, (number < 5).then_some(number));
+            let announcement = Announcement::from_number(number).map(Announcement::number);
+            assert_eq!(announcement, (number < 6).then_some(number));
+        }
     }
 
     #[test]

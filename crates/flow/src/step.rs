@@ -22,7 +22,7 @@ pub struct Run {
     pub recoveries: u32,
     /// Whether a process holds the task. If its time comes meanwhile, that process has stopped.
     pub is_held: bool,
-    /// Whether the task was told to run. Until then it waits although its dependencies may be satisfied.
+    /// Whether the task was released. Until then it waits, even if its dependencies are satisfied.
     pub is_released: bool,
     /// How many dependencies are not satisfied.
     pub waiting: u32,
@@ -49,10 +49,31 @@ pub enum Queued {
     At(Timestamp),
 }
 
+impl Queued {
+    /// What a store keeps: a number, and a time.
+    pub fn parts(self) -> (u8, Option<Timestamp>) {
+        match self {
+            Queued::No => (0, None),
+            Queued::Ready => (1, None),
+            Queued::At(at) => (2, Some(at)),
+        }
+    }
+
+    /// The reverse of [`Queued::parts`].
+    pub fn from_parts(number: u8, at: Option<Timestamp>) -> Option<Self> {
+        match (number, at) {
+            (0, _) => Some(Queued::No),
+            (1, _) => Some(Queued::Ready),
+            (2, Some(at)) => Some(Queued::At(at)),
+            _ => None,
+        }
+    }
+}
+
 /// What happens to a task.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TaskEvent {
-    /// It is told to run.
+    /// A caller releases it.
     Released,
     /// A process takes it until the end of a lease.
     Claimed {
@@ -76,7 +97,7 @@ pub enum TaskEvent {
     Cancelled,
     /// A caller executes it again after it ended.
     Reset,
-    /// It waits until it is told to run, although it was told before.
+    /// Its release is taken back: it waits until it is released again.
     Withheld,
     /// A dependency became satisfied (negative) or unsatisfied (positive).
     DependenciesChanged(i64),
@@ -85,7 +106,7 @@ pub enum TaskEvent {
 /// What follows from an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Tell listeners.
+    /// Add an entry to the journal.
     Announce(Announcement),
     /// Count the satisfied dependencies of dependents again.
     UpdateDependents {
@@ -98,7 +119,7 @@ pub enum Action {
     StopHandler,
 }
 
-/// What listeners are told about a task.
+/// What an entry of the journal says about a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Announcement {
     /// It started, or it is pending again.
@@ -138,6 +159,16 @@ impl Announcement {
         }
     }
 
+    /// The number of the announcement in a store: its index in [`Announcement::ALL`].
+    pub const fn number(self) -> u8 {
+        self as u8
+    }
+
+    /// The announcement with this number.
+    pub fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.number() == number)
+    }
+
     /// The announcement of this name.
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.word() == word)
@@ -162,6 +193,16 @@ impl Run {
             started_at: None,
             completed_at: None,
         }
+    }
+
+    /// A task that was just created and released.
+    pub(crate) fn released(waiting: u32, now: Timestamp) -> Self {
+        let mut run = Self {
+            is_released: true,
+            ..Self::new(waiting, now)
+        };
+        run.queued = run.queued_if_ready();
+        run
     }
 
     /// A pending task is ready as soon as it is released and all its dependencies are satisfied.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use panpan_runtime::Registry;
 use panpan_runtime::ports::StoreError;
 
-use crate::engine::{self, Claimed, ClaimedTask, Ended, Extended, Finished, Lease};
+use crate::engine::{self, Claimed, ClaimedTask, Ended, Finished, Heartbeat, Lease};
 use crate::limits::{Offered, Room, TaskLimits};
 use crate::ports::{self, Ending, Row, Tasks};
 use crate::task::TaskId;
@@ -96,14 +96,14 @@ impl HandWorker {
         progress: Option<f64>,
         lease_ms: u64,
     ) -> Result<bool, StoreError> {
-        let extended = [Extended {
+        let heartbeats = [Heartbeat {
             lease: held.lease,
             progress,
         }];
-        let extension = ports::write(&*self.0, move |rows| {
-            Box::pin(async move { engine::extend(rows, &extended, lease_ms).await })
+        let done = ports::write(&*self.0, move |rows| {
+            Box::pin(async move { engine::extend(rows, &heartbeats, lease_ms).await })
         });
-        Ok(!extension.await?.extended.is_empty())
+        Ok(!done.await?.extended.is_empty())
     }
 }
 
@@ -141,7 +141,7 @@ impl LimitedWorker {
         let mut held = Vec::new();
         let mut may_have_more = true;
         while may_have_more && held.len() < limit {
-            let claimed = self.turn(limit - held.len(), lease_ms).await?;
+            let claimed = self.transact(limit - held.len(), lease_ms).await?;
             (may_have_more, self.read) = (claimed.may_have_more, self.read + claimed.read);
             for task in claimed.tasks {
                 held.push(Held::of(&task));
@@ -151,7 +151,7 @@ impl LimitedWorker {
         Ok(held)
     }
 
-    async fn turn(&self, limit: usize, lease_ms: u64) -> Result<Claimed, StoreError> {
+    async fn transact(&self, limit: usize, lease_ms: u64) -> Result<Claimed, StoreError> {
         let running = self.running.iter().map(|(_, row)| row);
         let room = Room::beside(self.limits.clone(), running).offering(self.offered.clone());
         let claimed = ports::write(&*self.worker.0, move |rows| {

@@ -49,7 +49,7 @@ impl WebhookKey {
 /// shows more than its host.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Webhook {
+pub(crate) struct Webhook {
     url: String,
 }
 
@@ -137,7 +137,17 @@ mod tests {
             );
             assert!(!format!("{webhook:?}").contains("secret"), "{url}");
         }
-        let long = format!("https://a.example/{}", "a".repeat(WEBHOOK_URL_BYTES_LIMIT));
-        assert_eq!(Webhook::new(&long), None);
+    }
+
+    #[test]
+    fn the_address_of_a_webhook_has_a_limit() {
+        let start = "https://a.example/";
+        for (length, is_valid) in [
+            (WEBHOOK_URL_BYTES_LIMIT, true),
+            (WEBHOOK_URL_BYTES_LIMIT + 1, false),
+        ] {
+            let url = format!("{start}{}", "a".repeat(length - start.len()));
+            assert_eq!(Webhook::new(&url).is_some(), is_valid, "{length}");
+        }
     }
 }

@@ -58,8 +58,8 @@ const BATCH_LIMIT: usize = 256;
 /// How long to wait after the store failed.
 const STORE_RETRY_MS: u64 = 500;
 
-/// How long a group is left aside whose tasks were recalled for nothing.
-const LEFT_ASIDE_MS: u64 = 60_000;
+/// How long a group is skipped whose tasks were recalled for nothing.
+const SKIPPED_MS: u64 = 60_000;
 
 /// Runs tasks of a store.
 #[derive(Debug)]
@@ -70,7 +70,6 @@ pub struct Worker {
     settings: WorkerSettings,
     /// Reaches the clients that created tasks.
     clients: Option<Arc<dyn TaskClients>>,
-    limits: Arc<TaskLimits>,
     held: Arc<HeldTasks>,
     sender: mpsc::UnboundedSender<Finished>,
     finished: mpsc::UnboundedReceiver<Finished>,
@@ -106,7 +105,6 @@ impl Worker {
             flows,
             dispatcher,
             ports,
-            limits: Arc::new(settings.limits.clone()),
             settings,
             clients: None,
             held: Arc::default(),
@@ -166,11 +164,11 @@ impl Worker {
                 continue;
             }
             let before = *changes.borrow_and_update();
-            if self.turn(free).await.is_err() {
+            if self.transact(free).await.is_err() {
                 self.ports.clock.sleep(STORE_RETRY_MS).await;
                 continue;
             }
-            // One change is this turn itself, after which another one would find nothing new.
+            // One change is this transaction itself, after which another one would find nothing new.
             let after = *changes.borrow_and_update();
             self.may_be_ready |= after.wrapping_sub(before) > 1;
         }
@@ -197,18 +195,18 @@ impl Worker {
     fn room(&mut self) -> Room {
         let now = self.ports.clock.now();
         self.not_offered.retain(|_, until| *until > now);
-        let room = self.held.room(self.limits.clone());
+        let room = self.held.room(self.settings.limits.clone().into());
         let mut room = room
             .offering(Offered::In(self.dispatcher.registry()))
             .giving_up(now >= self.gives_up_at);
         for group in self.not_offered.keys() {
-            room.leave_aside(group.clone());
+            room.skip(group.clone());
         }
         room
     }
 
     /// One transaction: ends attempts, claims tasks, and notes which flows rest.
-    async fn turn(&mut self, free: usize) -> Result<(), StoreError> {
+    async fn transact(&mut self, free: usize) -> Result<(), StoreError> {
         let limit = free.min(BATCH_LIMIT);
         let finished = Arc::new(std::mem::take(&mut self.unwritten));
         let (lease_ms, only_flow) = (self.settings.lease_ms, self.settings.only_flow);
@@ -237,7 +235,7 @@ impl Worker {
         };
         self.held.remove(finished.iter().map(|it| it.lease));
         self.may_be_ready = claimed.may_have_more || limit == 0;
-        let until = later(self.ports.clock.now(), LEFT_ASIDE_MS);
+        let until = later(self.ports.clock.now(), SKIPPED_MS);
         let not_offered = claimed.not_offered.into_iter();
         self.not_offered.extend(not_offered.map(|it| (it, until)));
         for task in claimed.tasks {

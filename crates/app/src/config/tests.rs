@@ -279,6 +279,17 @@ fn every_number_is_read_within_its_range_and_not_beyond() {
 }
 
 #[test]
+fn the_limit_of_a_body_has_a_limit() {
+    let stated = |bytes: u64| {
+        let variable = "PANPAN_LIMITS_BODY_BYTES";
+        Setup::default().with_variable(variable, &bytes.to_string())
+    };
+    let largest = 64 * 1024 * 1024;
+    assert_eq!(stated(largest).config().limits.body_bytes as u64, largest);
+    assert_eq!(stated(largest + 1).problems().len(), 1);
+}
+
+#[test]
 fn every_limit_has_a_setting() {
     let limits = SETTINGS.iter().filter(|it| it.table() == Some("limits"));
     let config = limits.fold(Setup::default(), |setup, setting| {

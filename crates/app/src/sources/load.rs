@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use panpan_contract::binding::HttpBinding;
 use panpan_contract::contract_file::{self, ContractFile};
 use panpan_contract::operation::{OperationName, Visibility};
+use panpan_flow::WEBHOOK_SENDER;
 use panpan_openapi::{
     DOCUMENT_BYTES_LIMIT, Filters, ImportOptions, Overlay, OverlayProblem, Summary,
     apply_matching_lines, apply_overlay, apply_to_shown, lines_beyond_shown, unmatched_lines,
@@ -54,9 +55,6 @@ type Register = fn(Builder, Client) -> Builder;
 
 /// Built-in operations that call other services and are off by default.
 const OUTBOUND: [(&str, Register); 1] = [("http/call", panpan_operations::http_call)];
-
-/// The operation that sends webhooks. Clients cannot call it unless it is enabled.
-const WEBHOOK_SENDER: &str = "http/call";
 
 impl Loaded {
     /// Applies the overlays for all operations to built-in operations and those of MCP servers.

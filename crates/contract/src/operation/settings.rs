@@ -59,6 +59,11 @@ pub enum TaskUse {
 }
 
 impl TaskUse {
+    /// What an operation declares. Other values count as none.
+    pub fn of(spec: &OperationSpec) -> Option<Self> {
+        Self::deserialize(spec.extensions.get(TASK_EXTENSION)?).ok()
+    }
+
     /// The word for it.
     pub fn word(self) -> &'static str {
         match self {

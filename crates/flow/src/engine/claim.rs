@@ -98,7 +98,7 @@ pub(crate) async fn claim(
             rows.set_aside(keys, &group.to_string()).await?;
         }
         for group in picked.not_offered {
-            room.leave_aside(group.clone());
+            room.skip(group.clone());
             claimed.not_offered.insert(group);
         }
         if is_cut_off || claimed.tasks.len() >= limit {
@@ -147,9 +147,9 @@ struct Recalled {
 async fn recall(rows: &mut dyn Rows, room: &Room, limit: usize) -> Result<Recalled, StoreError> {
     let (mut recalled, now) = (Recalled::default(), rows.now());
     for name in rows.groups_aside().await? {
-        let left = room.left_of(&name);
-        if left > 0 {
-            let keys = rows.recall(&name, left.min(limit)).await?;
+        let free = room.free_in(&name);
+        if free > 0 {
+            let keys = rows.recall(&name, free.min(limit)).await?;
             let groups = keys.into_iter().map(|key| (key, name.clone()));
             recalled.groups.extend(groups);
         } else if room.gives_up(&name, now) {

@@ -9,15 +9,15 @@ use panpan_runtime::ports::StoreError;
 use super::archive::kept_archives;
 use super::caller::{CallableMethods, Caller};
 use super::changes::Changes;
-use super::notice::NOTIFY;
-use super::view::{Visible, find_visible, root_of, whole_flow};
+use super::notice::{NOTIFY, notify};
+use super::view::{Visible, definition, find_visible, root_of, whole_flow};
 use super::work::{announce_rest, rest};
-use crate::error::{Blockers, Obstacle, TaskError, Unsatisfied};
+use crate::error::{Blockers, LISTED_LIMIT, Obstacle, TaskError, Unsatisfied};
 use crate::kept::read_kept;
 use crate::ports::{Ending, Filter, Key, Page, Row, Rows, StoredOutcome};
 use crate::state::{State, Transition};
 use crate::step::{Queued, TaskEvent, is_satisfied};
-use crate::task::{Definition, TaskId};
+use crate::task::TaskId;
 use crate::webhooks::Webhook;
 
 /// The message of a task that was cancelled without one.
@@ -33,7 +33,7 @@ pub(crate) struct Execute {
     pub(crate) webhook: Option<Webhook>,
 }
 
-/// What was told to run.
+/// What an execution began.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Executed {
     pub(crate) root: TaskId,
@@ -57,7 +57,7 @@ pub(crate) async fn execute(
     caller: &Caller,
     command: &Execute,
 ) -> Result<Executed, TaskError> {
-    let row = find_visible(rows, &caller.visible, command.id).await??;
+    let row = find_visible(rows, &caller.visible, command.id).await?;
     let root = root_of(rows, &row).await?;
     if command.webhook.is_some() && !caller.visible.includes(&root) {
         return Err(caller.visible.refuse(root.id));
@@ -85,10 +85,7 @@ pub(crate) async fn execute(
 }
 
 async fn set_webhook(rows: &mut dyn Rows, root: Key, webhook: &Webhook) -> Result<(), StoreError> {
-    let stored = rows.definitions(&[root]).await?.pop();
-    let stored = stored.ok_or(StoreError::Damaged)?;
-    let definition = Definition::from_text(&stored.text);
-    let mut definition = definition.map_err(|_| StoreError::Damaged)?;
+    let mut definition = definition(rows, root).await?;
     definition.webhook = Some(webhook.clone());
     rows.redefine(root, &definition.redefined()).await
 }
@@ -96,7 +93,7 @@ async fn set_webhook(rows: &mut dyn Rows, root: Key, webhook: &Webhook) -> Resul
 /// The tasks that an execution runs.
 #[derive(Debug)]
 struct Execution {
-    /// Tasks that are told to run.
+    /// Tasks that are released.
     released: Vec<Row>,
     /// Tasks that run again because they depend on others that do.
     dependents: Vec<Row>,
@@ -224,7 +221,7 @@ impl Execution {
         Ok(unknown)
     }
 
-    /// Tells the tasks to run. Returns how many begin a new generation, and how many events say what happened.
+    /// Releases the tasks. Returns how many begin a new generation, and how many events were added.
     async fn start(self, rows: &mut dyn Rows) -> Result<(usize, usize), StoreError> {
         let mut changes = Changes::new(rows);
         let first = self.released.first().cloned();
@@ -323,7 +320,7 @@ pub(crate) async fn cancel(
     visible: &Visible,
     command: &Cancel,
 ) -> Result<(Row, Vec<TaskId>), TaskError> {
-    let row = find_visible(rows, visible, command.id).await??;
+    let row = find_visible(rows, visible, command.id).await?;
     let message = command
         .message
         .as_deref()
@@ -354,10 +351,10 @@ pub(super) async fn cancel_found(
     };
     rows.keep(&[outcome]).await?;
     rows.set_histories(&[(row.key, None)]).await?;
-    // A webhook hears of flows that were executed, and not of each task that is cancelled before.
-    match was_released {
-        true => drop(rest(rows, &[row.flow]).await?),
-        false => drop(announce_rest(rows, &[row.flow]).await?),
+    let roots = announce_rest(rows, &[row.flow]).await?;
+    // A webhook gets messages about flows that were executed, and not about each task that is cancelled before.
+    if was_released {
+        notify(rows, &roots).await?;
     }
     Ok((row, stopped))
 }
@@ -375,14 +372,11 @@ pub(crate) async fn delete(
     rows: &mut dyn Rows,
     visible: &Visible,
     id: TaskId,
-) -> Result<Result<(), TaskError>, StoreError> {
-    let row = match find_visible(rows, visible, id).await? {
-        Ok(row) => row,
-        Err(refused) => return Ok(Err(refused)),
-    };
+) -> Result<(), TaskError> {
+    let row = find_visible(rows, visible, id).await?;
     let refuse = |obstacle: Obstacle| {
         let task = row.id;
-        Ok(Err(TaskError::CannotDelete { task, obstacle }))
+        Err(TaskError::CannotDelete { task, obstacle })
     };
     if row.run.state != State::Pending {
         return refuse(Obstacle::State(row.run.state));
@@ -395,7 +389,7 @@ pub(crate) async fn delete(
     };
     let page = Page {
         offset: 0,
-        limit: 50,
+        limit: LISTED_LIMIT as u64,
     };
     let children = rows.list(&children, page).await?;
     if !children.is_empty() {
@@ -411,7 +405,7 @@ pub(crate) async fn delete(
     if row.run.queued != Queued::No {
         rest(rows, &[row.flow]).await?;
     }
-    Ok(Ok(()))
+    Ok(())
 }
 
 fn blockers(rows: &[Row]) -> Blockers {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use panpan_failure::Violation;
-use panpan_runtime::ports::{Ids, StoreError};
+use panpan_runtime::ports::Ids;
 
 use super::caller::Caller;
 use super::create::{Created, Release, add};
@@ -46,7 +46,7 @@ pub(crate) async fn copy(
     let visible = &caller.visible;
     let originals = match command.with_children {
         true => tree_definitions(rows, visible, command.id).await?,
-        false => vec![find(rows, visible, command.id).await??],
+        false => vec![find(rows, visible, command.id).await?],
     };
     let new_id = |found: &FoundTask| (found.row.id, TaskId::from_random(ids.new_id()));
     let copies = Copies {
@@ -57,8 +57,7 @@ pub(crate) async fn copy(
     let mut problems = Problems::default();
     let mut tasks = Vec::with_capacity(originals.len());
     for original in &originals {
-        let text = &original.definition;
-        let definition = Definition::from_text(text).map_err(|_| StoreError::Damaged)?;
+        let definition = Definition::of_stored(&original.definition)?;
         copies.check_references(original, &definition, &mut problems);
         tasks.push(copies.task(original, definition, &mut dropped));
     }
@@ -140,10 +139,10 @@ impl Copies {
         let old = original.row.id;
         let id = self.new_id(old).expect("every copied task has a new id");
         let mut dependencies = Vec::new();
-        for (on, required) in original.dependencies.iter().copied() {
-            match self.new_id(on) {
-                Some(id) => dependencies.push(Dependency { id, required }),
-                None => dropped.push((id, Dependency { id: on, required })),
+        for dependency in original.dependencies.iter().copied() {
+            match self.new_id(dependency.id) {
+                Some(id) => dependencies.push(Dependency { id, ..dependency }),
+                None => dropped.push((id, dependency)),
             }
         }
         definition.inputs = redirect(&definition.inputs, &|it| self.new_id(it));

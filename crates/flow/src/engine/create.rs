@@ -15,7 +15,7 @@ use crate::error::TaskError;
 use crate::plan::Problems;
 use crate::ports::{Edge, Key, NewRow, Row, Rows};
 use crate::state::State;
-use crate::step::{Queued, Run, TaskEvent, is_satisfied, step};
+use crate::step::{Queued, Run, is_satisfied};
 use crate::task::{Dependency, NewTask, ReadTask, TaskId};
 
 /// Whether new tasks run at once.
@@ -136,9 +136,8 @@ async fn announce_complete(
     }
 }
 
-/// If tasks that join a flow are released, the journal says so, and also if the flow rests all the same because they are
-/// blocked: a reader that waits for them learns how the flow rests. Returns the number of the last entry before. The last
-/// step of a transaction.
+/// Notes in the journal that released tasks have joined the flow, and that it rests if they are blocked, so that a reader
+/// that waits for them gets an end. Returns the number of the last entry before. The last step of a transaction.
 async fn announce_joined(
     rows: &mut dyn Rows,
     flow: Key,
@@ -187,15 +186,14 @@ impl New<'_> {
             is_open && !self.archives.contains(&it.id)
         };
         let waiting = task.dependencies.iter().filter(is_unsatisfied).count();
-        let run = Run::new(u32::try_from(waiting).unwrap_or(u32::MAX), self.now);
+        let waiting = u32::try_from(waiting).unwrap_or(u32::MAX);
         if self.archives.contains(&task.id) {
-            return archive::completed(run, self.now);
+            return archive::completed(Run::new(waiting, self.now), self.now);
         }
-        if self.release == Release::Later {
-            return run;
+        match self.release {
+            Release::Now => Run::released(waiting, self.now),
+            Release::Later => Run::new(waiting, self.now),
         }
-        let released = step(&run, &TaskEvent::Released, self.now);
-        released.expect("a release changes no state").0
     }
 
     fn row(&self, task: &NewTask, key: Key, flow: Key) -> NewRow {

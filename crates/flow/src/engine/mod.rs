@@ -3,8 +3,7 @@
 //! `caller` knows with which authority tasks run. `changes` applies events to tasks and carries them to dependents,
 //! `check` validates tasks against stored ones, and `cycle` finds cycles among them. The other modules are the
 //! transactions: `create`, `copy`, `update`, `claim`, `contents` and `work` (what a worker does), `commands` (what a
-//! caller does), `view` (what a caller reads), `sweep`;
-//! `turns` orders ready tasks; `notice` adds messages to webhooks.
+//! caller does), `view` (what a caller reads), `sweep`. `turns` orders ready tasks; `notice` adds messages to webhooks.
 
 mod archive;
 mod blocking;
@@ -34,9 +33,7 @@ pub(crate) use notice::NOTIFY;
 pub(crate) use sweep::sweep;
 pub use sweep::{FLOWS_KEPT_MS, FLOWS_SWEPT_AT_ONCE};
 pub(crate) use update::{Update, update};
-pub use view::ANSWER_BYTES_LIMIT;
 pub(crate) use view::{
-    Fields, FoundTask, Listed, Visible, children, find, find_visible, list, tree,
+    ANSWER_BYTES_LIMIT, Fields, FoundTask, Listed, Visible, children, find, generations, list, tree,
 };
-pub use work::JOURNAL_EVENTS_LIMIT;
-pub(crate) use work::{Ended, Extended, Finished, Lease, extend, finish, later, lost, rest};
+pub(crate) use work::{Ended, Finished, Heartbeat, Lease, extend, finish, later, lost, rest};

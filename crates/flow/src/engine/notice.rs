@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use panpan_contract::retry::{RetryPolicy, RetrySettings};
 use panpan_runtime::ports::StoreError;
 use serde_json::{Map, Value, json};
@@ -13,7 +12,7 @@ use uuid::Uuid;
 use super::turns::give_turns;
 use crate::ports::{Filter, Key, NewRow, Row, Rows, StoredDefinition};
 use crate::state::State;
-use crate::step::{Run, TaskEvent, step};
+use crate::step::Run;
 use crate::task::{Definition, Priority, Schemas, TaskId, stored_webhook};
 
 /// The operation that sends a message. Only tasks of this module call it.
@@ -57,8 +56,6 @@ async fn message(rows: &mut dyn Rows, root: &Row) -> Result<Value, StoreError> {
         ..Filter::default()
     };
     let counts = rows.count(&of_flow).await?;
-    let words = State::ALL.iter().map(|state| state.word().to_owned());
-    let counts: Map<String, Value> = words.zip(counts.map(Value::from)).collect();
     Ok(json!({
         "type": "flow.rested",
         "timestamp": rows.now(),
@@ -66,7 +63,7 @@ async fn message(rows: &mut dyn Rows, root: &Row) -> Result<Value, StoreError> {
             "root_task_id": root.id,
             "status": root.run.state.word(),
             "generation": root.run.generation,
-            "counts": counts,
+            "counts": State::counts(counts),
             "failures": failures(rows, root.key).await?,
         },
     }))
@@ -102,7 +99,7 @@ async fn add(
         created_at: rows.now(),
         has_references: false,
         operation: definition.operation(),
-        run: released(rows.now()),
+        run: Run::released(0, rows.now()),
     };
     give_turns(rows, std::iter::once(&mut row)).await?;
     let new = NewRow {
@@ -137,9 +134,4 @@ fn definition(root: TaskId, id: TaskId, message: Value) -> Definition {
         ("message".to_owned(), message),
     ]);
     definition
-}
-
-fn released(now: Timestamp) -> Run {
-    let released = step(&Run::new(0, now), &TaskEvent::Released, now);
-    released.expect("a release changes no state").0
 }

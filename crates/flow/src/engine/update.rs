@@ -14,7 +14,7 @@ use super::check::{Checked, check};
 use super::commands::{DEFAULT_MESSAGE, cancel_found};
 use super::cycle::{ids_of, new_cycle};
 use super::turns::give_turns;
-use super::view::{find_visible, root_of};
+use super::view::{definition, find_visible, root_of};
 use super::work::rest;
 use crate::error::TaskError;
 use crate::plan::{About, PlanError, PlanProblem, ProblemKind, Problems, arrows, check_schemas};
@@ -46,7 +46,7 @@ pub(crate) async fn update(
     command: &Update,
 ) -> Result<(Row, Vec<TaskId>), TaskError> {
     let updates = &command.updates;
-    let row = find_visible(rows, &caller.visible, command.id).await??;
+    let row = find_visible(rows, &caller.visible, command.id).await?;
     let definition = definition(rows, row.key).await?;
     if matches!(definition.origin, Provenance::Archive(_)) {
         return Err(TaskError::Archived(row.id));
@@ -75,12 +75,6 @@ pub(crate) async fn update(
 async fn current(rows: &mut dyn Rows, key: Key) -> Result<Row, StoreError> {
     let row = rows.load(&[key]).await?.pop();
     row.ok_or(StoreError::Damaged)
-}
-
-async fn definition(rows: &mut dyn Rows, key: Key) -> Result<Definition, StoreError> {
-    let stored = rows.definitions(&[key]).await?.pop();
-    let stored = stored.ok_or(StoreError::Damaged)?;
-    Definition::from_text(&stored.text).map_err(|_| StoreError::Damaged)
 }
 
 /// What a requested state means. Only a worker starts, completes and fails tasks.
@@ -134,44 +128,16 @@ async fn check_plan(
     changed: &mut Definition,
 ) -> Result<Vec<(Row, bool)>, TaskError> {
     let root = root_of(rows, row).await?;
-    let parent = row.parent.as_slice();
-    let parent = rows.load(parent).await?.first().map(|it| it.id);
     let dependencies = match &updates.dependencies {
         Some(dependencies) => dependencies.clone(),
         None => dependencies(rows, row.key).await?,
     };
-    let mut definition = changed.clone();
-    // The original may be gone, which does not matter any more.
-    definition.origin = Provenance::Create;
-    let task = ReadTask {
-        task: NewTask {
-            id: row.id,
-            parent,
-            dependencies: dependencies.clone(),
-            definition,
-        },
-        place: RequestPlace::Updates,
-        id_is_given: false,
-        unread: Unread::default(),
-    };
-    let tasks = vec![task];
+    let tasks = vec![as_new(rows, row, &dependencies, changed).await?];
     let mut problems = Problems::default();
     check_schemas(&tasks, &mut problems);
     let checked = check(rows, caller, Some(&root), tasks, problems).await;
-    let on: Vec<TaskId> = dependencies
-        .iter()
-        .map(|it| it.id)
-        .filter(|it| *it != row.id)
-        .collect();
-    let found = rows.find(&on).await?.into_iter();
-    let mut found: BTreeMap<TaskId, Row> = found.map(|it| (it.id, it)).collect();
-    found.retain(|_, it| it.flow == row.flow);
-    let on: Vec<Key> = found.values().map(|it| it.key).collect();
-    let cycle = new_cycle(rows, row.key, &on).await?;
-    let cycle = match cycle {
-        Some(cycle) => Some(cycle_error(ids_of(rows, &cycle).await?, &dependencies)),
-        None => None,
-    };
+    let mut found = stored(rows, row, &dependencies).await?;
+    let cycle = cycle_through(rows, row.key, &found, &dependencies).await?;
     match (checked, cycle) {
         (Err(TaskError::Plan(error)), Some(cycle)) => Err(error.and(cycle).into()),
         (Err(error), _) => Err(error),
@@ -191,6 +157,57 @@ async fn check_plan(
             Ok(rows.collect())
         }
     }
+}
+
+/// The changed task as if it were new.
+async fn as_new(
+    rows: &mut dyn Rows,
+    row: &Row,
+    dependencies: &[Dependency],
+    changed: &Definition,
+) -> Result<ReadTask, StoreError> {
+    let parent = rows.load(row.parent.as_slice()).await?;
+    let mut definition = changed.clone();
+    // The original may be gone, which does not matter any more.
+    definition.origin = Provenance::Create;
+    Ok(ReadTask {
+        task: NewTask {
+            id: row.id,
+            parent: parent.first().map(|it| it.id),
+            dependencies: dependencies.to_vec(),
+            definition,
+        },
+        place: RequestPlace::Updates,
+        id_is_given: false,
+        unread: Unread::default(),
+    })
+}
+
+/// The other tasks of the flow that a task shall depend on.
+async fn stored(
+    rows: &mut dyn Rows,
+    row: &Row,
+    dependencies: &[Dependency],
+) -> Result<BTreeMap<TaskId, Row>, StoreError> {
+    let on = dependencies.iter().map(|it| it.id);
+    let on: Vec<TaskId> = on.filter(|it| *it != row.id).collect();
+    let found = rows.find(&on).await?.into_iter();
+    let in_flow = found.filter(|it| it.flow == row.flow);
+    Ok(in_flow.map(|it| (it.id, it)).collect())
+}
+
+/// The problem if a task would depend on itself through these others.
+async fn cycle_through(
+    rows: &mut dyn Rows,
+    task: Key,
+    on: &BTreeMap<TaskId, Row>,
+    dependencies: &[Dependency],
+) -> Result<Option<PlanError>, StoreError> {
+    let on: Vec<Key> = on.values().map(|it| it.key).collect();
+    Ok(match new_cycle(rows, task, &on).await? {
+        Some(cycle) => Some(cycle_error(ids_of(rows, &cycle).await?, dependencies)),
+        None => None,
+    })
 }
 
 fn cycle_error(ids: Vec<TaskId>, dependencies: &[Dependency]) -> PlanError {

@@ -9,14 +9,14 @@ use super::blocking::Blocking;
 use crate::error::TaskError;
 use crate::ports::{Edge, Ending, Filter, Key, Page, Row, Rows, StoredOutcome};
 use crate::state::State;
-use crate::task::{Definition, TaskId};
+use crate::task::{Definition, Dependency, TaskId};
 
 /// The most tasks of a flow that are read at once.
 const FLOW_PAGE: u64 = 10_000;
 
 /// The most bytes of tasks in an answer, about. A list ends before a task that does not fit; a tree that does not fit is
 /// refused.
-pub const ANSWER_BYTES_LIMIT: usize = 8 * 1024 * 1024;
+pub(crate) const ANSWER_BYTES_LIMIT: usize = 8 * 1024 * 1024;
 
 /// How many tasks are read with their details at once: each may have a large result.
 const DETAILS_AT_ONCE: usize = 32;
@@ -88,23 +88,22 @@ pub(crate) struct FoundTask {
     pub(crate) root: TaskId,
     pub(crate) definition: Arc<str>,
     pub(crate) outcome: Option<Ending>,
-    pub(crate) dependencies: Vec<(TaskId, bool)>,
+    pub(crate) dependencies: Vec<Dependency>,
     /// The tasks that ended without success and keep it from running.
     pub(crate) blocked_by: Vec<TaskId>,
 }
 
 /// The row of a task that the caller may see.
-pub(crate) async fn find_visible(
+pub(super) async fn find_visible(
     rows: &mut dyn Rows,
     visible: &Visible,
     id: TaskId,
-) -> Result<Result<Row, TaskError>, StoreError> {
-    let found = rows.find(&[id]).await?.pop();
-    Ok(match found {
+) -> Result<Row, TaskError> {
+    match rows.find(&[id]).await?.pop() {
         Some(row) if visible.includes(&row) => Ok(row),
         Some(_) => Err(visible.refuse(id)),
         None => Err(TaskError::NotFound(id)),
-    })
+    }
 }
 
 /// The root of the flow of a task.
@@ -118,19 +117,32 @@ pub(super) async fn root_of(rows: &mut dyn Rows, row: &Row) -> Result<Row, Store
     }
 }
 
+/// The definition of a task.
+pub(super) async fn definition(rows: &mut dyn Rows, key: Key) -> Result<Definition, StoreError> {
+    let stored = rows.definitions(&[key]).await?.pop();
+    Definition::of_stored(&stored.ok_or(StoreError::Damaged)?.text)
+}
+
 /// A task.
 pub(crate) async fn find(
     rows: &mut dyn Rows,
     visible: &Visible,
     id: TaskId,
-) -> Result<Result<FoundTask, TaskError>, StoreError> {
-    let row = match find_visible(rows, visible, id).await? {
-        Ok(row) => row,
-        Err(refused) => return Ok(Err(refused)),
-    };
+) -> Result<FoundTask, TaskError> {
+    let row = find_visible(rows, visible, id).await?;
     let blocking = &mut Blocking::default();
     let mut found = with_details(rows, vec![row], Fields::All, blocking).await?;
-    Ok(found.pop().ok_or(TaskError::NotFound(id)))
+    found.pop().ok_or(TaskError::NotFound(id))
+}
+
+/// The outcomes of all generations of a task.
+pub(crate) async fn generations(
+    rows: &mut dyn Rows,
+    visible: &Visible,
+    id: TaskId,
+) -> Result<Vec<StoredOutcome>, TaskError> {
+    let row = find_visible(rows, visible, id).await?;
+    Ok(rows.generations(row.key).await?)
 }
 
 /// Tasks that meet a condition, and how many there are in all.
@@ -177,16 +189,13 @@ pub(crate) async fn children(
     id: TaskId,
     page: Page,
     fields: Fields,
-) -> Result<Result<Listed, TaskError>, StoreError> {
-    let row = match find_visible(rows, visible, id).await? {
-        Ok(row) => row,
-        Err(refused) => return Ok(Err(refused)),
-    };
+) -> Result<Listed, TaskError> {
+    let row = find_visible(rows, visible, id).await?;
     let filter = Filter {
         parent: Some(row.key),
         ..Filter::default()
     };
-    list(rows, &filter, page, fields).await.map(Ok)
+    Ok(list(rows, &filter, page, fields).await?)
 }
 
 /// A task and all its descendants, each after its parent.
@@ -223,7 +232,7 @@ async fn tree_rows(
     visible: &Visible,
     id: TaskId,
 ) -> Result<Vec<Row>, TaskError> {
-    let top = find_visible(rows, visible, id).await??;
+    let top = find_visible(rows, visible, id).await?;
     let all = whole_flow(rows, top.flow).await?;
     let mut children: BTreeMap<Key, Vec<Row>> = BTreeMap::new();
     for row in all {
@@ -264,12 +273,7 @@ pub(super) async fn whole_flow(rows: &mut dyn Rows, flow: Key) -> Result<Vec<Row
 impl FoundTask {
     /// What it takes in an answer, about.
     fn bytes(&self) -> usize {
-        let outcome = match &self.outcome {
-            None => 0,
-            Some(Ending::Completed { result }) => result.len(),
-            Some(Ending::Failed { error, failure }) => error.len() + failure.len(),
-            Some(Ending::Cancelled { error }) => error.len(),
-        };
+        let outcome = self.outcome.as_ref().map_or(0, Ending::bytes);
         let dependencies = self.dependencies.len() + self.blocked_by.len();
         TASK_BYTES + self.definition.len() + outcome + dependencies * DEPENDENCY_BYTES
     }
@@ -312,6 +316,12 @@ async fn with_details(
         dependencies.entry(edge.task).or_default().push(edge);
     }
     let id_of = |key: Key| others.get(&key).copied();
+    let dependency = |edge: &Edge| {
+        Some(Dependency {
+            id: id_of(edge.on)?,
+            required: edge.required,
+        })
+    };
     let details = found.into_iter().map(|row| {
         let edges = dependencies.remove(&row.key).unwrap_or_default();
         let outcome = outcomes.remove(&row.key);
@@ -322,10 +332,7 @@ async fn with_details(
             definition: definitions.remove(&row.key).unwrap_or_default(),
             outcome: outcome.filter(is_current).map(|it| it.ending),
             blocked_by: blocking.causes(&row),
-            dependencies: edges
-                .iter()
-                .filter_map(|edge| Some((id_of(edge.on)?, edge.required)))
-                .collect(),
+            dependencies: edges.iter().filter_map(dependency).collect(),
             row,
         }
     });
@@ -333,7 +340,7 @@ async fn with_details(
 }
 
 fn summary(definition: &str) -> Result<Arc<str>, StoreError> {
-    let definition = Definition::from_text(definition).map_err(|_| StoreError::Damaged)?;
+    let definition = Definition::of_stored(definition)?;
     Ok(definition.summary().to_text().into())
 }
 

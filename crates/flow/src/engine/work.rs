@@ -14,7 +14,7 @@ use crate::step::{Announcement, TaskEvent};
 
 /// The newest events of a flow that are kept, about: a flow is looked at when it rests, and with each heartbeat of its
 /// tasks. The events of one run of the largest flow fit.
-pub const JOURNAL_EVENTS_LIMIT: usize = 500_000;
+pub(super) const JOURNAL_EVENTS_LIMIT: usize = 500_000;
 
 /// A held task. Only the newest epoch can end it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -59,18 +59,18 @@ pub(crate) enum Ended {
     Lost,
 }
 
-/// A lease that is still needed.
+/// Says that a lease is still needed.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Extended {
+pub(crate) struct Heartbeat {
     pub(crate) lease: Lease,
     /// The share of the work that is done, if the handler reported it.
     pub(crate) progress: Option<f64>,
 }
 
-/// What became of leases that were to be extended. Those of locked tasks are in neither list.
+/// What became of heartbeats. Those of locked tasks are in neither list.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Extension {
-    pub(crate) extended: Vec<Extended>,
+pub(crate) struct Heartbeats {
+    pub(crate) extended: Vec<Heartbeat>,
     pub(crate) lost: Vec<Lease>,
 }
 
@@ -78,25 +78,25 @@ pub(crate) struct Extension {
 /// a caller that waits for one task must not lose the others.
 pub(crate) async fn extend(
     rows: &mut dyn Rows,
-    extended: &[Extended],
+    heartbeats: &[Heartbeat],
     lease_ms: u64,
-) -> Result<Extension, StoreError> {
+) -> Result<Heartbeats, StoreError> {
     let until = later(rows.now(), lease_ms);
-    let keys = keys_of(extended.iter().map(|it| it.lease));
+    let keys = keys_of(heartbeats.iter().map(|it| it.lease));
     let found = rows.load_unlocked(&keys).await?.into_iter();
     let mut found: BTreeMap<Key, Row> = found.map(|row| (row.key, row)).collect();
     let mut changes = Changes::new(rows);
-    let (mut extension, mut flows) = (Extension::default(), BTreeSet::new());
-    for one @ Extended { lease, progress } in extended {
+    let (mut done, mut flows) = (Heartbeats::default(), BTreeSet::new());
+    for heartbeat @ Heartbeat { lease, progress } in heartbeats {
         match found.remove(&lease.key) {
             Some(row) if lease.is_held(&row) => {
                 flows.insert(row.flow);
                 let progress = *progress;
                 let extended = changes.apply(row, &TaskEvent::Extended { until, progress });
                 extended.expect("an extension changes no state");
-                extension.extended.push(*one);
+                done.extended.push(*heartbeat);
             }
-            Some(_) => extension.lost.push(*lease),
+            Some(_) => done.lost.push(*lease),
             None => {}
         }
     }
@@ -104,7 +104,7 @@ pub(crate) async fn extend(
     for flow in flows {
         rows.trim_journal(flow, JOURNAL_EVENTS_LIMIT).await?;
     }
-    Ok(extension)
+    Ok(done)
 }
 
 /// The leases that were lost, without changing anything.

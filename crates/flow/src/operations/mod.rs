@@ -21,8 +21,9 @@ use crate::authority::Authority;
 use crate::engine::{Authorities, CallableMethods, Caller, Visible};
 use crate::flows::{Flows, TASKS_SCOPE};
 use crate::plan::Methods;
+pub use notify::WEBHOOK_SENDER;
 
-/// The operations of these flows. Webhooks need the operation `http/call`, too.
+/// The operations of these flows. Webhooks need the operation [`WEBHOOK_SENDER`], too.
 pub fn operations(flows: &Flows) -> Vec<Registration> {
     let mut operations = vec![
         operation(flows, specs::create(), commands::create),

@@ -14,16 +14,16 @@ use crate::flows::Flows;
 use crate::task::read_task_id;
 use crate::webhooks::Webhook;
 
-/// The operation that sends the request, with its rules for addresses.
-const SENDER: &str = "http/call";
+/// The operation that sends the messages of webhooks, with its rules for addresses.
+pub const WEBHOOK_SENDER: &str = "http/call";
 
 /// How long the receiver may take.
 const TIMEOUT_MS: u64 = 15_000;
 
-/// The operation, if there are webhooks. The operation `http/call` has to exist then.
+/// The operation, if there are webhooks. [`WEBHOOK_SENDER`] has to exist then.
 pub(super) fn registration(flows: &Flows) -> Option<Registration> {
     flows.webhook_key()?;
-    let sender = OperationName::new(SENDER).expect("the name is well formed");
+    let sender = OperationName::new(WEBHOOK_SENDER).expect("the name is well formed");
     let registration = operation(flows, specs::notify(), notify);
     Some(registration.not_offered_to_models().calling([sender]))
 }
@@ -60,7 +60,7 @@ async fn notify(flows: Flows, context: Context, input: Arc<Value>) -> Result<Val
     let generation = context.downstream_key().unwrap_or_default();
     let key = IdempotencyKey::new(&format!("{generation}-{sent_at}"));
     let key = key.map_err(|error| untyped(&error))?;
-    let sent = context.call_keyed(SENDER, request, key).await;
+    let sent = context.call_keyed(WEBHOOK_SENDER, request, key).await;
     let sent = sent.map_err(|failed| undelivered(&webhook, failed))?;
     Ok(json!({"status_code": sent.get("status_code")}))
 }

@@ -134,9 +134,7 @@ pub(super) async fn statistics(
         ..Filter::default()
     };
     let counts = flows.count(&caller(&context), filter).await?;
-    let words = State::ALL.iter().map(|state| state.word().to_owned());
-    let by_state: Map<String, Value> = words.zip(counts.map(Value::from)).collect();
-    Ok(json!({"total": counts.iter().sum::<u64>(), "by_status": by_state}))
+    Ok(json!({"total": counts.iter().sum::<u64>(), "by_status": State::counts(counts)}))
 }
 
 pub(super) async fn tree(

@@ -9,7 +9,7 @@ use crate::kept::read_kept;
 use crate::ports::{Ending, StoredOutcome};
 use crate::state::State;
 use crate::step::Queued;
-use crate::task::{Definition, Dependency, Phase, TaskView, result_object};
+use crate::task::{Definition, Phase, TaskView, result_object};
 
 /// The members that a summary does not have.
 const NOT_IN_SUMMARY: [&str; 3] = ["inputs", "params", "result"];
@@ -17,18 +17,13 @@ const NOT_IN_SUMMARY: [&str; 3] = ["inputs", "params", "result"];
 /// The task object.
 pub(super) fn task(found: &FoundTask, fields: Fields) -> Result<Value, Failure> {
     let definition = Definition::from_text(&found.definition).map_err(|error| untyped(&error))?;
-    let dependency = |(id, required): &(_, bool)| Dependency {
-        id: *id,
-        required: *required,
-    };
-    let dependencies: Vec<Dependency> = found.dependencies.iter().map(dependency).collect();
     let texts = Texts::of(found.outcome.as_ref());
     let view = TaskView {
         id: found.row.id,
         parent: found.parent,
         root: found.root,
         definition: &definition,
-        dependencies: &dependencies,
+        dependencies: &found.dependencies,
         phase: phase(found, &texts)?,
         progress: found.row.run.progress,
         generation: found.row.run.generation,

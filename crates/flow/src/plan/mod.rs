@@ -118,7 +118,7 @@ type Positions = HashMap<TaskId, u32, FixedState>;
 
 /// The tasks outside the plan that validation asks for: parents, dependencies, originals, and the ids that the
 /// client chose, which may be taken.
-pub fn ids_to_look_up(tasks: &[ReadTask]) -> BTreeSet<TaskId> {
+pub(crate) fn ids_to_look_up(tasks: &[ReadTask]) -> BTreeSet<TaskId> {
     let own: BTreeSet<TaskId> = tasks.iter().map(|read| read.task.id).collect();
     let mut ids = BTreeSet::new();
     for ReadTask {

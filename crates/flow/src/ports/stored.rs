@@ -135,6 +135,35 @@ impl Ending {
             Ending::Cancelled { .. } => State::Cancelled,
         }
     }
+
+    /// What a store keeps besides the state: the message, and the result or the failure.
+    pub fn parts(&self) -> (Option<&Arc<str>>, Option<&Arc<str>>) {
+        match self {
+            Ending::Completed { result } => (None, Some(result)),
+            Ending::Failed { error, failure } => (Some(error), Some(failure)),
+            Ending::Cancelled { error } => (Some(error), None),
+        }
+    }
+
+    /// The reverse of [`Ending::state`] and [`Ending::parts`].
+    pub fn from_parts(
+        state: State,
+        error: Option<Arc<str>>,
+        text: Option<Arc<str>>,
+    ) -> Option<Self> {
+        match (state, error, text) {
+            (State::Completed, _, Some(result)) => Some(Ending::Completed { result }),
+            (State::Failed, Some(error), Some(failure)) => Some(Ending::Failed { error, failure }),
+            (State::Cancelled, Some(error), _) => Some(Ending::Cancelled { error }),
+            _ => None,
+        }
+    }
+
+    /// The bytes of its texts.
+    pub fn bytes(&self) -> usize {
+        let (error, text) = self.parts();
+        error.into_iter().chain(text).map(|it| it.len()).sum()
+    }
 }
 
 /// An entry of the journal of a flow.

@@ -12,6 +12,20 @@ fn object(value: Value) -> Map<String, Value> {
     value.as_object().unwrap().clone()
 }
 
+/// The inputs with values of these results.
+fn resolve(
+    inputs: &Map<String, Value>,
+    results: &[(u128, &Value)],
+) -> Result<Map<String, Value>, ReferenceError> {
+    let text = |(number, result): &(u128, &Value)| (id(*number), Some(result.to_string().into()));
+    let results = results.iter().map(text).collect();
+    match resolve_stored(inputs, &results) {
+        Ok(inputs) => Ok(inputs),
+        Err(Unresolved::Reference(error)) => Err(error),
+        Err(Unresolved::Unreadable(error)) => panic!("{error}"),
+    }
+}
+
 fn from(number: u128) -> Value {
     json!({"$from": id(number)})
 }
@@ -56,7 +70,7 @@ fn an_invalid_reference_is_named_with_its_pointer() {
             panic!("{value}: {found:?}");
         };
         assert_eq!(violation.pointer, pointer, "{value}");
-        let resolved = resolve(&inputs, |_| None);
+        let resolved = resolve(&inputs, &[]);
         assert!(
             matches!(resolved, Err(ReferenceError::Invalid(_))),
             "{value}"
@@ -70,7 +84,7 @@ fn references_become_the_values_they_stand_for() {
     let inputs = object(json!({
         "whole": from(1), "one": at(1, "/list/0/a~0b"), "null": at(1, "/n"), "in": [{"x": at(1, "/list")}], "plain": 7,
     }));
-    let resolved = resolve(&inputs, |task| (task == id(1)).then_some(&result)).unwrap();
+    let resolved = resolve(&inputs, &[(1, &result)]).unwrap();
     let expected = json!({
         "whole": result, "one": 1, "null": null, "in": [{"x": [{"a~b": 1}]}], "plain": 7,
     });
@@ -80,21 +94,22 @@ fn references_become_the_values_they_stand_for() {
 #[test]
 fn a_reference_in_a_result_is_data() {
     let result = json!({"a": from(2)});
-    let resolved = resolve(&object(json!({"x": from(1)})), |_| Some(&result)).unwrap();
+    let resolved = resolve(&object(json!({"x": from(1)})), &[(1, &result)]).unwrap();
     assert_eq!(json!(resolved), json!({"x": {"a": from(2)}}));
 }
 
 #[test]
 fn a_dependency_without_a_result_is_null() {
     let inputs = object(json!({"a": at(1, "/x/y"), "b": [from(1)]}));
-    let resolved = resolve(&inputs, |_| None).unwrap();
+    let resolved = resolve(&inputs, &[]).unwrap();
     assert_eq!(json!(resolved), json!({"a": null, "b": [null]}));
 }
 
 #[test]
 fn a_missing_value_names_the_task_and_the_pointer() {
     let result = json!({"x": {}});
-    let error = resolve(&object(json!({"in": [at(1, "/x/y")]})), |_| Some(&result)).unwrap_err();
+    let inputs = object(json!({"in": [at(1, "/x/y")]}));
+    let error = resolve(&inputs, &[(1, &result)]).unwrap_err();
     let reference = Reference {
         task: id(1),
         pointer: "/x/y".to_owned(),
@@ -114,14 +129,22 @@ fn a_missing_value_names_the_task_and_the_pointer() {
 fn references_cannot_multiply_a_result_beyond_the_limit() {
     // A text of these many letters has two quotes more.
     let piece = RESOLVED_BYTES_LIMIT / 4;
-    let result = json!({"text": "x".repeat(piece - 2)});
-    let inputs = |count| object(json!({"list": vec![at(1, "/text"); count]}));
-    assert!(resolve(&inputs(4), |_| Some(&result)).is_ok());
-    let error = resolve(&inputs(5), |_| Some(&result)).unwrap_err();
-    let ReferenceError::TooLarge { at, .. } = &error else {
-        panic!("{error}");
-    };
-    assert_eq!(at, "/list/4");
+    let text = "x".repeat(piece - 2);
+    let result = json!({"0": text, "1": text, "2": text, "3": text, "4": text});
+    let same = |_| "/0".to_owned();
+    let distinct = |number| format!("/{number}");
+    for pointer in [same, distinct] as [fn(usize) -> String; 2] {
+        let inputs = |count| {
+            let list: Vec<Value> = (0..count).map(|it| at(1, &pointer(it))).collect();
+            object(json!({ "list": list }))
+        };
+        assert!(resolve(&inputs(4), &[(1, &result)]).is_ok());
+        let error = resolve(&inputs(5), &[(1, &result)]).unwrap_err();
+        let ReferenceError::TooLarge { at, .. } = &error else {
+            panic!("{error}");
+        };
+        assert_eq!(at, "/list/4");
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use panpan_contract::retry::RetryPolicy;
+use panpan_runtime::ports::StoreError;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use thiserror::Error;
@@ -131,6 +132,11 @@ impl Definition {
     /// The definition in the text of a store.
     pub fn from_text(text: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(text)
+    }
+
+    /// The definition in the text of a store, where a text that cannot be read is damage.
+    pub(crate) fn of_stored(text: &str) -> Result<Self, StoreError> {
+        Self::from_text(text).map_err(|_| StoreError::Damaged)
     }
 
     /// Sets the name.

@@ -11,7 +11,7 @@ use panpan_runtime::CancellationToken;
 use panpan_runtime::ports::{Clock, StoreError};
 
 use super::attempt::TaskProgress;
-use crate::engine::{self, Extended, Lease, later};
+use crate::engine::{self, Heartbeat, Lease, later};
 use crate::limits::{Offered, Room, TaskLimits};
 use crate::ports::{self, Key, Row, Tasks};
 use crate::task::TaskId;
@@ -19,7 +19,7 @@ use crate::task::TaskId;
 /// How often tasks are looked after while they run.
 const LOOK_MS: u64 = 1000;
 
-/// Leases are extended when this share of them has passed.
+/// A lease is extended when a third of it has passed.
 const HEARTBEATS_PER_LEASE: u64 = 3;
 
 /// How often the store learns that this process still offers what others have set aside.
@@ -85,23 +85,23 @@ impl HeldTasks {
     }
 
     /// Tasks whose progress is not stored yet.
-    fn unwritten_progress(&self) -> Vec<Extended> {
+    fn unwritten_progress(&self) -> Vec<Heartbeat> {
         let held = self.lock();
         let running = held.values().filter(|it| !it.has_ended);
-        let extended = running.filter_map(|task| {
+        let heartbeats = running.filter_map(|task| {
             let progress = task.progress.share();
             let is_new = progress > task.stored_progress;
-            is_new.then_some(Extended {
+            is_new.then_some(Heartbeat {
                 lease: task.lease,
                 progress,
             })
         });
-        extended.collect()
+        heartbeats.collect()
     }
 
-    fn progress_written(&self, written: &[Extended]) {
+    fn progress_written(&self, written: &[Heartbeat]) {
         let mut held = self.lock();
-        for Extended { lease, progress } in written {
+        for Heartbeat { lease, progress } in written {
             let task = held.get_mut(&lease.key);
             if let Some(task) = task.filter(|it| it.lease == *lease) {
                 task.stored_progress = *progress;
@@ -166,14 +166,14 @@ impl Keeper {
     }
 
     async fn extend(&self, leases: Vec<Lease>) -> Result<Vec<Lease>, StoreError> {
-        let extended = leases.into_iter().map(|lease| Extended {
+        let heartbeats = leases.into_iter().map(|lease| Heartbeat {
             lease,
             progress: None,
         });
-        let (extended, lease_ms): (Arc<[Extended]>, u64) = (extended.collect(), self.lease_ms);
+        let (heartbeats, lease_ms): (Arc<[Heartbeat]>, u64) = (heartbeats.collect(), self.lease_ms);
         let lost = ports::write_at_once(&*self.tasks, move |rows| {
-            let extended = extended.clone();
-            Box::pin(async move { engine::extend(rows, &extended, lease_ms).await })
+            let heartbeats = heartbeats.clone();
+            Box::pin(async move { engine::extend(rows, &heartbeats, lease_ms).await })
         });
         Ok(lost.await?.lost)
     }
@@ -191,7 +191,7 @@ impl Keeper {
     pub(super) async fn write_progress(&self) {
         loop {
             self.clock.sleep(LOOK_MS).await;
-            let changed: Arc<[Extended]> = self.held.unwritten_progress().into();
+            let changed: Arc<[Heartbeat]> = self.held.unwritten_progress().into();
             if changed.is_empty() {
                 continue;
             }

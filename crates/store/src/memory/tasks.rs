@@ -13,12 +13,15 @@ use panpan_flow::{Announcement, Priority, Queued, State, TaskId};
 
 pub(super) use rows::MemoryRows;
 
-/// The most bytes of definitions, results, failures and events that tasks in memory take; more tasks of callers are
-/// refused.
+/// The most bytes that tasks in memory take, with their dependencies, results, failures and events; more tasks of
+/// callers are refused.
 pub const MEMORY_TASKS_BYTES_LIMIT: usize = 512 * 1024 * 1024;
 
 /// What a task takes besides its texts, in bytes.
 const TASK_BYTES: usize = 512;
+
+/// What a dependency takes, in bytes.
+const EDGE_BYTES: usize = 128;
 
 /// What an entry of a journal takes, in bytes.
 const ENTRY_BYTES: usize = 128;
@@ -77,7 +80,7 @@ impl Tasks {
         }
         self.link(&new.dependencies);
         self.queue(row);
-        self.bytes += TASK_BYTES + new.definition.len();
+        self.bytes += new_bytes(new);
         let task = Task {
             row: row.clone(),
             definition: new.definition.clone(),
@@ -192,9 +195,32 @@ impl Tasks {
             return;
         };
         self.unqueue(&task.row);
+        let before = task.bytes();
         change(&mut task);
+        self.resized(before, task.bytes());
         self.queue(&task.row);
         self.tasks.insert(key, task);
+    }
+
+    /// Counts a task that took `before` bytes and now takes `after`.
+    fn resized(&mut self, before: usize, after: usize) {
+        self.bytes = self.bytes.saturating_sub(before) + after;
+    }
+
+    fn replace_dependencies(&mut self, key: Key, edges: &[Edge]) {
+        if let Some(task) = self.tasks.get_mut(&key) {
+            let before = std::mem::replace(&mut task.dependencies, edges.to_vec());
+            self.unlink(&before);
+            self.link(edges);
+            self.resized(before.len() * EDGE_BYTES, edges.len() * EDGE_BYTES);
+        }
+    }
+
+    fn set_history(&mut self, key: Key, history: Option<&Arc<str>>) {
+        if let Some(task) = self.tasks.get_mut(&key) {
+            let before = std::mem::replace(&mut task.history, history.cloned());
+            self.resized(length(before.as_ref()), length(history));
+        }
     }
 
     fn delete(&mut self, key: Key) {
@@ -203,6 +229,7 @@ impl Tasks {
         };
         self.unqueue(&task.row);
         self.keys.remove(&task.row.id);
+        self.children.remove(&key);
         self.unlink(&task.dependencies);
         let parent = task.row.parent.and_then(|it| self.children.get_mut(&it));
         if let Some(siblings) = parent {
@@ -218,8 +245,7 @@ impl Tasks {
             self.flows.remove(&key);
         }
         let kept: usize = task.outcomes.iter().map(outcome_bytes).sum();
-        let freed = TASK_BYTES + task.definition.len() + kept;
-        self.bytes = self.bytes.saturating_sub(freed);
+        self.resized(task.bytes() + kept, 0);
     }
 
     /// Keeps the newest entries of a journal, and a mark before them.
@@ -239,16 +265,12 @@ impl Tasks {
     }
 
     fn redefine(&mut self, key: Key, redefined: &Redefined) {
-        let mut grown = 0;
         self.change(key, |task| {
-            let before = task.definition.len();
-            grown = redefined.definition.len().saturating_sub(before);
             task.definition = redefined.definition.clone();
             task.user_id.clone_from(&redefined.user_id);
             task.row.priority = redefined.priority;
             task.row.operation.clone_from(&redefined.operation);
         });
-        self.bytes += grown;
     }
 
     fn authorize(&mut self, flow: Key, authority: Option<&Arc<str>>) {
@@ -304,6 +326,13 @@ impl Tasks {
 }
 
 impl Task {
+    /// What it takes, without its outcomes.
+    fn bytes(&self) -> usize {
+        let texts = self.definition.len() + length(self.authority.as_ref());
+        let edges = self.dependencies.len() * EDGE_BYTES;
+        TASK_BYTES + texts + edges + length(self.history.as_ref())
+    }
+
     /// The outcome of the current generation.
     fn outcome(&self) -> Option<&StoredOutcome> {
         let generation = self.row.run.generation;
@@ -333,11 +362,16 @@ fn place(row: &Row) -> Place {
     (row.priority, row.turn, row.key)
 }
 
+/// What a new task takes.
+fn new_bytes(new: &NewRow) -> usize {
+    let texts = new.definition.len() + length(new.authority.as_ref());
+    TASK_BYTES + texts + new.dependencies.len() * EDGE_BYTES
+}
+
+fn length(text: Option<&Arc<str>>) -> usize {
+    text.map_or(0, |it| it.len())
+}
+
 fn outcome_bytes(outcome: &StoredOutcome) -> usize {
-    TASK_BYTES
-        + match &outcome.ending {
-            Ending::Completed { result } => result.len(),
-            Ending::Failed { error, failure } => error.len() + failure.len(),
-            Ending::Cancelled { error } => error.len(),
-        }
+    TASK_BYTES + outcome.ending.bytes()
 }

@@ -1,7 +1,7 @@
 //! A store in a PostgreSQL database: durable when a method returns, and shared by any number of gateways.
 //!
-//! One thread runs all connections, called lanes. Requests for keys that wait at the same time are sent as
-//! one statement with arrays, so that many callers share one round trip and one commit. The SQL is in `keys`,
+//! One thread runs the connections for calls, called lanes. Requests for keys that wait at the same time are sent
+//! as one statement with arrays, so that many callers share one round trip and one commit. The SQL is in `keys`,
 //! `lookup`, `recordings`, `documents` and `schema`. Leases and expiry use the clock of the database.
 //!
 //! Tasks have lanes of their own, on another thread: see `tasks`.

@@ -58,13 +58,13 @@ pub(super) enum ConnectError {
 impl Connector {
     /// Connects. Must run on a thread of the store, which then serves the connection.
     pub(super) async fn connect(&self) -> Result<Session, ConnectError> {
-        self.connect_and_hear(|_| {}).await
+        self.connect_and_receive(|_| {}).await
     }
 
     /// Connects, and passes on what the server sends by itself; `None` when the connection has ended.
-    pub(super) async fn connect_and_hear(
+    pub(super) async fn connect_and_receive(
         &self,
-        hear: impl Fn(Option<AsyncMessage>) + 'static,
+        receive: impl Fn(Option<AsyncMessage>) + 'static,
     ) -> Result<Session, ConnectError> {
         let mut config = self.address.config.clone();
         if config.get_connect_timeout().is_none() {
@@ -79,9 +79,9 @@ impl Connector {
         // Ends with the client, or with an error that the next statement reports.
         tokio::task::spawn_local(async move {
             while let Some(Ok(message)) = poll_fn(|it| connection.poll_message(it)).await {
-                hear(Some(message));
+                receive(Some(message));
             }
-            hear(None);
+            receive(None);
         });
         Ok(Session {
             client,

@@ -62,9 +62,8 @@ impl Default for PostgresOptions {
 /// A store in a PostgreSQL database.
 ///
 /// Any number of gateways may use the same database. It opens up to five connections for calls, five for tasks, and one
-/// that learns of changed tasks. When the database cannot be
-/// reached or is full, methods fail; they work again when the condition is gone. Dropping the store writes all
-/// pending recordings and counts, and waits for it.
+/// that learns of changed tasks. When the database cannot be reached or is full, methods fail; they work again when
+/// the condition is gone. Dropping the store writes all pending recordings and counts, and waits for it.
 pub struct PostgresStore {
     shared: Arc<Shared>,
     pub(super) tasks: TaskThreads,

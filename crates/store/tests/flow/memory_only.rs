@@ -1,10 +1,12 @@
 //! What only a store in memory has: a limit of bytes, and no rollback.
 
-use panpan_flow::TaskId;
-use panpan_flow::ports::{Key, NewRow, Row, Rows, Work};
-use panpan_flow::{Priority, Run};
+use std::sync::Arc;
+
+use panpan_flow::ports::{Edge, Key, NewRow, Redefined, Row, Rows, Work};
+use panpan_flow::{Priority, Run, TaskId};
 use panpan_runtime::BoxFuture;
 use panpan_runtime::ports::StoreError;
+use panpan_store::MEMORY_TASKS_BYTES_LIMIT;
 use serde_json::json;
 
 use crate::shared::memory_tasks;
@@ -29,7 +31,7 @@ impl Work for Fill {
     }
 }
 
-fn long(key: Key, definition: &std::sync::Arc<str>, now: jiff::Timestamp) -> NewRow {
+fn long(key: Key, definition: &Arc<str>, now: jiff::Timestamp) -> NewRow {
     let number = u64::try_from(key.0).unwrap();
     let id: TaskId = id(1_000_000 + number).parse().unwrap();
     NewRow {
@@ -51,6 +53,108 @@ fn long(key: Key, definition: &std::sync::Arc<str>, now: jiff::Timestamp) -> New
         user_id: None,
         dependencies: Vec::new(),
     }
+}
+
+/// What a test does with the rows in one transaction.
+struct Change<F>(F);
+
+impl<F> Work for Change<F>
+where
+    F: for<'a> FnMut(&'a mut dyn Rows) -> BoxFuture<'a, Result<(), StoreError>> + Send,
+{
+    fn run<'a>(&'a mut self, rows: &'a mut dyn Rows) -> BoxFuture<'a, Result<(), StoreError>> {
+        (self.0)(rows)
+    }
+}
+
+async fn write<F>(fixture: &Fixture, change: F) -> Result<(), StoreError>
+where
+    F: for<'a> FnMut(&'a mut dyn Rows) -> BoxFuture<'a, Result<(), StoreError>> + Send + 'static,
+{
+    fixture.store.write(Box::new(Change(change))).await
+}
+
+/// Adds a task with so many dependencies.
+async fn add(rows: &mut dyn Rows, dependencies: usize) -> Result<Key, StoreError> {
+    let key = rows.reserve(1).await?[0];
+    let mut new = long(key, &"{}".into(), rows.now());
+    new.dependencies = edges(key, dependencies);
+    rows.insert(&[new]).await?;
+    Ok(key)
+}
+
+fn edges(task: Key, count: usize) -> Vec<Edge> {
+    let edge = |number| Edge {
+        task,
+        on: Key(-1 - number),
+        required: true,
+    };
+    (0..i64::try_from(count).unwrap()).map(edge).collect()
+}
+
+#[tokio::test]
+async fn a_definition_that_grows_and_shrinks_takes_no_more_memory() {
+    const LENGTH: usize = 64 * 1024 * 1024;
+    let fixture = Fixture::new(memory_tasks);
+    let redefined = write(&fixture, |rows| {
+        Box::pin(async move {
+            let key = add(rows, 0).await?;
+            let (long, short): (Arc<str>, Arc<str>) = (" ".repeat(LENGTH).into(), "{}".into());
+            for definition in [long, short].into_iter().cycle().take(20) {
+                let redefined = Redefined {
+                    definition,
+                    priority: Priority::NORMAL,
+                    operation: None,
+                    user_id: None,
+                };
+                rows.redefine(key, &redefined).await?;
+            }
+            Ok(())
+        })
+    });
+    assert_eq!(redefined.await, Ok(()));
+    let tasks = MEMORY_TASKS_BYTES_LIMIT / LENGTH - 1;
+    let added = fixture.store.write(Box::new(Fill {
+        tasks,
+        length: LENGTH,
+    }));
+    assert_eq!(added.await, Ok(()));
+}
+
+#[tokio::test]
+async fn dependencies_and_histories_take_memory_until_they_are_gone() {
+    /// Twice as many as there is room for.
+    const EDGES: usize = 10_000;
+    let fixture = Fixture::new(memory_tasks);
+    let almost_full = Fill {
+        tasks: 511,
+        length: 1024 * 1024,
+    };
+    assert_eq!(fixture.store.write(Box::new(almost_full)).await, Ok(()));
+    let with = async |dependencies| {
+        let added = write(&fixture, move |rows| {
+            Box::pin(async move { add(rows, dependencies).await.map(drop) })
+        });
+        added.await
+    };
+    assert_eq!(with(EDGES).await, Err(StoreError::Full));
+    let changed = write(&fixture, |rows| {
+        Box::pin(async move {
+            let key = add(rows, 0).await?;
+            let history: Arc<str> = " ".repeat(EDGES).into();
+            for _ in 0..100 {
+                rows.replace_dependencies(key, &edges(key, EDGES)).await?;
+                rows.replace_dependencies(key, &[]).await?;
+                rows.set_histories(&[(key, Some(history.clone()))]).await?;
+                rows.set_histories(&[(key, None)]).await?;
+            }
+            rows.replace_dependencies(key, &edges(key, EDGES)).await?;
+            rows.delete(&[key]).await
+        })
+    });
+    assert_eq!(changed.await, Ok(()));
+    assert_eq!(with(EDGES / 2).await, Ok(()));
+    assert_eq!(with(EDGES / 2).await, Err(StoreError::Full));
 }
 
 /// A message is added after the end of a task, which this store could not undo.

@@ -20,6 +20,9 @@ use crate::shared::{Folder, ManualClock, OpenTasks, TaskStore};
 /// The lease of tasks in these tests.
 pub(crate) const LEASE_MS: u64 = 3000;
 
+/// How long tests wait for a worker.
+const POLL_LIMIT: Duration = Duration::from_secs(60);
+
 /// The key of webhooks in these tests.
 const WEBHOOK_KEY: &str = "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
@@ -200,40 +203,27 @@ impl Fixture {
 
     /// Waits until a task has this status.
     pub(crate) async fn wait_for(&self, id: &str, status: &str) -> Value {
-        for _ in 0..5000 {
-            let task = self.task(id).await;
-            if task["status"] == status {
-                return task;
-            }
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-        panic!("{id} is not {status}: {}", self.task(id).await);
+        let has_status = |task: &Value| task["status"] == status;
+        let task = async || Some(self.task(id).await).filter(has_status);
+        until(&format!("{id} is {status}"), task).await
     }
 
     /// Waits until handlers were called this often.
     pub(crate) async fn wait_for_runs(&self, count: usize) {
-        while self.world.runs().len() < count {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
+        let are_called = async || (self.world.runs().len() >= count).then_some(());
+        until(&format!("handlers are called {count} times"), are_called).await;
     }
 
     /// Waits until handlers of `test/hold` were stopped this often.
     pub(crate) async fn wait_for_stops(&self, count: usize) {
-        for _ in 0..5000 {
-            if self.world.stops.load(Ordering::SeqCst) == count {
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-        panic!("the handler was not stopped");
+        let are_stopped = async || (self.world.stops.load(Ordering::SeqCst) == count).then_some(());
+        until(&format!("{count} handlers are stopped"), are_stopped).await;
     }
 
     /// Waits until webhooks were called this often.
     pub(crate) async fn wait_for_requests(&self, count: usize) -> Vec<Value> {
-        while self.world.requests().len() < count {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-        self.world.requests()
+        let requests = async || Some(self.world.requests()).filter(|it| it.len() >= count);
+        until(&format!("webhooks are called {count} times"), requests).await
     }
 
     /// The events of a flow after a number, until it rests.
@@ -254,7 +244,22 @@ impl Fixture {
                 return;
             }
         }
+        panic!("the stream of {root} ended before the flow rested");
     }
+}
+
+/// Polls until something is found. Fails after a deadline, and names what did not happen.
+pub(crate) async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
+    let found = async {
+        loop {
+            if let Some(found) = look().await {
+                return found;
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    let found = tokio::time::timeout(POLL_LIMIT, found).await;
+    found.unwrap_or_else(|_| panic!("it did not happen that {what}"))
 }
 
 /// Stops a worker.

@@ -23,6 +23,7 @@ use super::gateway_tools::GatewayTool;
 use super::input_requests::InputQueue;
 use super::interactive::{ClientChannel, InteractiveRequest};
 use super::server::Shared;
+use super::tasks::runs_as_task;
 use super::tool_result::WireVersion;
 use crate::caller::Caller;
 use crate::jsonrpc::{Params, Request, single};
@@ -105,7 +106,7 @@ impl<'a> FastCall<'a> {
         let entry = index.by_tool(&self.tool);
         let entry = entry.filter(|entry| !entry.has_headers)?;
         // Whether it becomes a task depends on the client.
-        if entry.task.applies(&self.meta) {
+        if runs_as_task(entry.task, &self.meta) {
             return None;
         }
         let scope = RequestScope {

@@ -7,13 +7,13 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, PoisonError, RwLock, Weak};
 
-use panpan_contract::operation::{KeyRule, OperationSpec, OperationType, Visibility};
+use panpan_contract::operation::{KeyRule, OperationSpec, OperationType, TaskUse, Visibility};
 use panpan_mcp::output;
 use panpan_runtime::{Operation, Registry};
 use rmcp::model::{InputRequests, Tool};
 use serde_json::Value;
 
-use super::tasks::{TaskSupport, ask_first};
+use super::tasks::ask_first;
 use super::tool_name::tool_name;
 use super::{key, tool};
 use crate::search::SearchEntry;
@@ -73,8 +73,8 @@ pub(super) struct Entry {
     pub(super) has_server_name: bool,
     /// Whether some of its arguments are repeated in headers.
     pub(super) has_headers: bool,
-    /// Whether its calls run as tasks.
-    pub(super) task: TaskSupport,
+    /// Whether its calls run as tasks. Without it, the client decides.
+    pub(super) task: Option<TaskUse>,
     /// The questions that a client answers before a task is created.
     pub(super) ask_first: InputRequests,
     /// The words for `search`.
@@ -163,7 +163,7 @@ fn order(spec: &OperationSpec) -> Option<u64> {
 impl Entry {
     /// Whether the operation runs only as a task.
     pub(super) fn requires_task(&self) -> bool {
-        self.task == TaskSupport::Required
+        self.task == Some(TaskUse::Required)
     }
 
     fn new(spec: &OperationSpec) -> Self {
@@ -182,7 +182,7 @@ impl Entry {
             takes_key: key::takes_argument(spec),
             returns_content: output::is_content(&spec.output_schema),
             has_headers: schema.contains("\"x-mcp-header\""),
-            task: TaskSupport::of(spec),
+            task: TaskUse::of(spec),
             ask_first: ask_first(spec),
             words: SearchEntry::of(spec),
         }

@@ -99,7 +99,7 @@ impl ErrorBody {
                     .and_then(|it| code(&it.into()))
                     .into_iter()
                     .collect(),
-                message: error.message.and_then(|it| text(&it.into())),
+                message: text(&error.message.into()),
                 ..Self::default()
             };
         }

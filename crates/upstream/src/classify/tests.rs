@@ -51,23 +51,44 @@ fn the_status_decides_the_code() {
     }
 }
 
+/// The failure of a call whose input has only the member `title`.
+fn failure_about_title(body: &str) -> Failure {
+    let response = ErrorResponse {
+        status: 422,
+        headers: &[],
+        body,
+        provider: Some("api.example.com"),
+    };
+    let members = InputMembers::of_schema(&json!({"properties": {"title": {}}}));
+    let request = RequestContext {
+        members: &members,
+        declared: None,
+        input: &Value::Null,
+        kind_by_rule: None,
+    };
+    classify_for(&response, request, Timestamp::UNIX_EPOCH).unwrap()
+}
+
+#[test]
+fn a_message_has_a_limited_number_of_violations() {
+    for count in [MESSAGE_VIOLATIONS_LIMIT, MESSAGE_VIOLATIONS_LIMIT + 1] {
+        let error = |number| {
+            (
+                format!("member{number}"),
+                json!([format!("is bad {number}")]),
+            )
+        };
+        let errors: Value = (0..count).map(error).collect();
+        let failure = failure_about_title(&json!({"message": "No.", "errors": errors}).to_string());
+        let named = failure.message().matches("is bad").count();
+        assert_eq!(named, MESSAGE_VIOLATIONS_LIMIT, "{}", failure.message());
+    }
+}
+
 #[test]
 fn the_message_says_what_the_service_says_in_any_shape() {
     let message = |body: &str| {
-        let response = ErrorResponse {
-            status: 422,
-            headers: &[],
-            body,
-            provider: Some("api.example.com"),
-        };
-        let members = InputMembers::of_schema(&json!({"properties": {"title": {}}}));
-        let request = RequestContext {
-            members: &members,
-            declared: None,
-            input: &Value::Null,
-            kind_by_rule: None,
-        };
-        let failure = classify_for(&response, request, Timestamp::UNIX_EPOCH).unwrap();
+        let failure = failure_about_title(body);
         (failure.message().to_owned(), failure.violations().len())
     };
     for (body, expected, violations) in [

@@ -24,7 +24,7 @@ const TEXT_BYTES_LIMIT: usize = 8 * 1024;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct XmlError {
     pub(super) code: Option<String>,
-    pub(super) message: Option<String>,
+    pub(super) message: String,
 }
 
 /// The error in a document, if it is XML and has a message.
@@ -36,10 +36,7 @@ pub(super) fn of(body: &str) -> Option<XmlError> {
     let first = |names: &[&str]| names.iter().find_map(|name| element_text(body, name));
     let message = first(&MESSAGES)?;
     let code = first(&CODES).map(|it| local_name(&it).to_owned());
-    Some(XmlError {
-        code,
-        message: Some(message),
-    })
+    Some(XmlError { code, message })
 }
 
 fn is_page(body: &str) -> bool {
@@ -133,7 +130,7 @@ mod tests {
         ] {
             let error = of(body).unwrap_or_else(|| panic!("{body}"));
             assert_eq!(error.code.as_deref(), code, "{body}");
-            assert_eq!(error.message.as_deref(), Some(message), "{body}");
+            assert_eq!(error.message, message, "{body}");
         }
     }
 
@@ -152,6 +149,14 @@ mod tests {
             "<",
         ] {
             assert_eq!(of(body), None, "{body}");
+        }
+    }
+
+    #[test]
+    fn a_text_beyond_the_limit_is_not_read() {
+        for (length, is_read) in [(TEXT_BYTES_LIMIT, true), (TEXT_BYTES_LIMIT + 1, false)] {
+            let body = format!("<Error><Message>{}</Message></Error>", "a".repeat(length));
+            assert_eq!(of(&body).is_some(), is_read, "{length}");
         }
     }
 

@@ -13,9 +13,9 @@ use super::super::call::{End, unless_interrupted};
 use super::super::error::NEGATIVE;
 use super::super::terminal::is_dumb;
 use super::flow::SeenFlow;
+use super::operations::STOP_TIMEOUT;
 use super::render::summary;
 use super::screen::{self, Screen};
-use super::session::STOP_TIMEOUT;
 use super::watch::{Shows, Since, Watch, Watched};
 use super::{Console, NewTasks, load, options};
 use crate::signals::Signals;
@@ -39,7 +39,7 @@ impl Console<'_> {
             End::NoResponse(failure) => failure.effect() != Effect::None,
             _ => false,
         };
-        let created = tasks.root.filter(|_| self.session.keeps_tasks());
+        let created = tasks.root.filter(|_| self.operations.keeps_tasks());
         if let Some(id) = created.as_ref().filter(|_| is_unknown) {
             let options = self.common.target.repeated();
             writeln!(
@@ -88,7 +88,7 @@ impl Console<'_> {
             _ => self.print(EXECUTE, end, id).await?,
         };
         match root {
-            Some(root) if is_shown || self.session.is_local() => {
+            Some(root) if is_shown || self.operations.is_local() => {
                 self.watch(root, since, is_shown).await
             }
             _ => Ok(exit_code),
@@ -97,7 +97,7 @@ impl Console<'_> {
 
     /// Watches the flow of a task.
     pub(super) async fn watch_existing(&self, id: &str) -> anyhow::Result<u8> {
-        match load::task(self.session, id).await? {
+        match load::task(self.operations, id).await? {
             Ok(task) => self.watch(task.root, Since::Now, true).await,
             Err(end) => self.print("tasks/get", &end, Some(id)).await,
         }
@@ -105,7 +105,7 @@ impl Console<'_> {
 
     async fn watch(&self, root: TaskId, since: Since, is_shown: bool) -> anyhow::Result<u8> {
         let stop = CancellationToken::new();
-        let worker = self.session.worker(root);
+        let worker = self.operations.worker(root);
         let worker = worker.map(|it| tokio::spawn(it.run(stop.clone())));
         let mut signals = Signals::to_stop()?;
         let following = self.follow(root, since, is_shown);
@@ -132,9 +132,9 @@ impl Console<'_> {
             (true, false) if can_draw => Shows::Tree(Screen::new(screen::size()), self.colour()),
             (true, false) => Shows::Lines,
         };
-        match load::flow_of(self.session, &root.to_string()).await? {
+        match load::flow_of(self.operations, &root.to_string()).await? {
             Ok((root, flow)) => {
-                let watch = Watch::new(self.session, root, flow, since, shows);
+                let watch = Watch::new(self.operations, root, flow, since, shows);
                 watch.run().await
             }
             Err(end) => Ok(Watched::Lost(end)),
@@ -154,7 +154,7 @@ impl Console<'_> {
         }
         let ended = tokio::time::timeout(STOP_TIMEOUT, &mut worker);
         if unless_interrupted(signals.next(), ended).await.is_none() {
-            self.session.exit_at_once();
+            self.operations.exit_at_once();
         }
         Ok(())
     }
@@ -196,7 +196,7 @@ impl Console<'_> {
     }
 
     fn interrupted(&self, root: TaskId) -> String {
-        let what = match (self.session.is_local(), self.session.keeps_tasks()) {
+        let what = match (self.operations.is_local(), self.operations.keeps_tasks()) {
             (false, _) => "stopped watching; the flow continues on the server",
             (true, true) => "interrupted; tasks that have not run stay in the store",
             (true, false) => {
@@ -208,7 +208,7 @@ impl Console<'_> {
 
     fn continue_hint(&self, root: TaskId) -> String {
         let options = self.common.target.repeated();
-        match self.session.is_local() {
+        match self.operations.is_local() {
             true => format!(
                 "`panpan task tree {root}{options} --watch` continues the flow, and so does a server with the same store"
             ),

@@ -45,8 +45,7 @@ pub(super) struct Counts {
 
 impl Counts {
     pub(super) fn of(&self, state: State) -> u64 {
-        let place = State::ALL.iter().position(|it| *it == state);
-        place.map_or(0, |place| self.by_state[place])
+        self.by_state[usize::from(state.number())]
     }
 }
 
@@ -115,7 +114,7 @@ impl SeenFlow {
         event.has_details || task.retry_at.is_some() || task.attempts > 1
     }
 
-    /// Tasks whose next attempt was due before now: no event tells that it has begun.
+    /// Tasks whose next attempt was due before now: no event says that it has begun.
     pub(super) fn due(&self, now: Timestamp) -> impl Iterator<Item = TaskId> {
         let tasks = self.rows.iter().map(|row| &row.task);
         let tasks = tasks.filter(|task| task.state == State::InProgress);
@@ -153,8 +152,7 @@ impl SeenFlow {
     pub(super) fn counts(&self) -> Counts {
         let mut counts = Counts::default();
         for row in &self.rows {
-            let place = State::ALL.iter().position(|it| *it == row.task.state);
-            counts.by_state[place.unwrap_or_default()] += 1;
+            counts.by_state[usize::from(row.task.state.number())] += 1;
             let is_blocked = matches!(self.doing(&row.task), Doing::Blocked(_));
             counts.blocked += u64::from(is_blocked);
         }

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::super::call::End;
 use super::flow::{SHOWN_LIMIT, SeenFlow};
+use super::operations::Operations;
 use super::seen::SeenTask;
-use super::session::Session;
 
 /// How many tasks are read at once.
 const PAGE: usize = 200;
@@ -16,8 +16,8 @@ const PAGE: usize = 200;
 pub(super) type Read<T> = anyhow::Result<Result<T, End>>;
 
 /// A task.
-pub(super) async fn task(session: &Session, id: &str) -> Read<SeenTask> {
-    let end = session.call("tasks/get", json!({"task_id": id})).await?;
+pub(super) async fn task(operations: &Operations, id: &str) -> Read<SeenTask> {
+    let end = operations.call("tasks/get", json!({"task_id": id})).await?;
     Ok(match end {
         End::Output { value, .. } => SeenTask::read(&value).ok_or_else(unreadable),
         failed => Err(failed),
@@ -25,24 +25,24 @@ pub(super) async fn task(session: &Session, id: &str) -> Read<SeenTask> {
 }
 
 /// The flow of a task, and its root.
-pub(super) async fn flow_of(session: &Session, id: &str) -> Read<(TaskId, SeenFlow)> {
-    let task = match task(session, id).await? {
+pub(super) async fn flow_of(operations: &Operations, id: &str) -> Read<(TaskId, SeenFlow)> {
+    let task = match task(operations, id).await? {
         Ok(task) => task,
         Err(end) => return Ok(Err(end)),
     };
-    let flow = flow(session, &task, task.root).await?;
+    let flow = flow(operations, &task, task.root).await?;
     Ok(flow.map(|flow| (task.root, flow)))
 }
 
 /// The flow of a task, or the part below a task of it.
-pub(super) async fn flow(session: &Session, of: &SeenTask, top: TaskId) -> Read<SeenFlow> {
+pub(super) async fn flow(operations: &Operations, of: &SeenTask, top: TaskId) -> Read<SeenFlow> {
     let mut tasks: Vec<SeenTask> = Vec::new();
     loop {
         let input = json!({
             "root_task_id": of.root.to_string(), "limit": PAGE, "offset": tasks.len(),
             "fields": "summary",
         });
-        let list = match session.call("tasks/list", input).await? {
+        let list = match operations.call("tasks/list", input).await? {
             End::Output { value, .. } => value,
             failed => return Ok(Err(failed)),
         };
@@ -66,9 +66,9 @@ pub(super) async fn flow(session: &Session, of: &SeenTask, top: TaskId) -> Read<
 }
 
 /// How many tasks of a flow are not completed.
-pub(super) async fn not_completed(session: &Session, root: TaskId) -> Read<u64> {
+pub(super) async fn not_completed(operations: &Operations, root: TaskId) -> Read<u64> {
     let input = json!({"root_task_id": root.to_string()});
-    let end = session.call("tasks/statistics", input).await?;
+    let end = operations.call("tasks/statistics", input).await?;
     let numbers = |value: &Value| {
         let completed = value["by_status"]["completed"].as_u64()?;
         value["total"].as_u64()?.checked_sub(completed)

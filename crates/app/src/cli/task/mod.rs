@@ -1,18 +1,18 @@
 //! `panpan task`: runs, watches and changes flows with the operations `tasks/*`, on a server or in this process.
 //!
-//! `session` calls them, `load` reads tasks. `seen` and `flow` are what is known of a flow, `render` draws it, `watch`
-//! follows it, and `execution` begins and ends that.
+//! `operations` calls them, `load` reads tasks, `unknown_id` suggests ids. `seen` and `flow` are what is known of a flow,
+//! `render` draws it, `watch` follows it, and `execution` begins and ends that.
 
 mod execution;
 mod flow;
 mod list;
 mod load;
-mod near;
+mod operations;
 mod options;
 mod render;
 mod screen;
 mod seen;
-mod session;
+mod unknown_id;
 mod watch;
 
 use std::io::{self, IsTerminal, Write};
@@ -26,10 +26,10 @@ use super::call::{End, Printer, input, interrupt, unless_interrupted};
 use super::error::Hinted;
 use super::terminal::Colour;
 use super::{INTERRUPTED, Status};
+use operations::Operations;
 pub(super) use options::Args;
 use options::{Command, Common};
 use render::Drawing;
-use session::Session;
 
 /// The largest file with tasks, in bytes.
 const FILE_BYTES_LIMIT: usize = 16 * 1024 * 1024;
@@ -44,13 +44,13 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Status> {
         Command::Run(run) => read_tasks(&run.file)?,
         _ => NewTasks::default(),
     };
-    let session = Session::open(common.target.target()?)?;
+    let operations = Operations::open(common.target.target()?)?;
     let runtime = super::runtime()?;
     let console = Console {
-        session: &session,
+        operations: &operations,
         common,
     };
-    let exit_code = runtime.block_on(session.run(console.run(&args.command, tasks)));
+    let exit_code = runtime.block_on(operations.run(console.run(&args.command, tasks)));
     // Unfinished work must not keep the process alive.
     runtime.shutdown_background();
     Ok(Status::Exit(exit_code?))
@@ -112,7 +112,7 @@ fn root_with_id(tasks: &mut Value) -> Option<String> {
 
 /// Runs commands and prints what comes of them.
 struct Console<'a> {
-    session: &'a Session,
+    operations: &'a Operations,
     common: &'a Common,
 }
 
@@ -134,7 +134,7 @@ impl Console<'_> {
     }
 
     async fn call(&self, operation: &str, input: Value) -> anyhow::Result<End> {
-        let end = unless_interrupted(interrupt(), self.session.call(operation, input)).await;
+        let end = unless_interrupted(interrupt(), self.operations.call(operation, input)).await;
         end.unwrap_or(Ok(End::Interrupted(None)))
     }
 
@@ -159,7 +159,7 @@ impl Console<'_> {
         let (End::Failed { failure, .. }, Some(id)) = (end, id) else {
             return Ok(exit_code);
         };
-        let hint = near::hint(self.session, id, failure);
+        let hint = unknown_id::hint(self.operations, id, failure);
         match unless_interrupted(interrupt(), hint).await {
             None => Ok(INTERRUPTED),
             Some(None) => Ok(exit_code),
@@ -187,8 +187,8 @@ impl Console<'_> {
             return self.simple("tasks/tree", json!({"task_id": id}), id).await;
         }
         let read = async {
-            match load::task(self.session, id).await? {
-                Ok(task) => load::flow(self.session, &task, task.id).await,
+            match load::task(self.operations, id).await? {
+                Ok(task) => load::flow(self.operations, &task, task.id).await,
                 Err(end) => Ok(Err(end)),
             }
         };

@@ -71,7 +71,7 @@ pub(super) fn size() -> Size {
     }
 }
 
-/// The size as `stty` tells it, which every Unix has: asking the system directly needs unsafe code or another library.
+/// The size as `stty` reports it, which every Unix has: asking the system directly needs unsafe code or another library.
 #[cfg(unix)]
 fn stated_size() -> Option<Size> {
     use std::os::fd::AsFd as _;

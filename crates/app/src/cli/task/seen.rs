@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use panpan_failure::{Effect, Failure};
-use panpan_flow::{Dependency, State, TaskId};
+use panpan_flow::{Announcement, Dependency, State, TaskId};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -117,9 +117,15 @@ impl SeenEvent {
             state: State::from_word(&data.status)?,
             progress: data.progress,
             at: data.timestamp,
-            has_details: ["task_failed", "task_cancelled", "task_progress_update"]
-                .contains(&event.event.as_str()),
+            has_details: has_details(&event.event),
             is_final: data.is_final,
         })
     }
+}
+
+/// Whether more about the task is known than events of this name say.
+fn has_details(event: &str) -> bool {
+    use Announcement::{Cancelled, Failed, ProgressUpdate};
+    let announced = Announcement::from_word(event);
+    matches!(announced, Some(Failed | Cancelled | ProgressUpdate))
 }

@@ -13,10 +13,10 @@ use super::super::call::End;
 use super::super::terminal::{Colour, escape, write_document};
 use super::flow::SeenFlow;
 use super::load;
+use super::operations::{Events, Interruption, Operations};
 use super::render::{Drawing, heading};
 use super::screen::{self, Screen};
 use super::seen::SeenEvent;
-use super::session::{Events, Interruption, Session};
 use crate::signals::Signals;
 
 /// How often the tree is drawn.
@@ -53,7 +53,7 @@ pub(super) enum Watched {
 /// A flow that is being watched.
 #[derive(Debug)]
 pub(super) struct Watch<'a> {
-    session: &'a Session,
+    operations: &'a Operations,
     root: TaskId,
     flow: SeenFlow,
     shows: Shows,
@@ -78,7 +78,7 @@ pub(super) enum Since {
 
 impl<'a> Watch<'a> {
     pub(super) fn new(
-        session: &'a Session,
+        operations: &'a Operations,
         root: TaskId,
         flow: SeenFlow,
         since: Since,
@@ -89,7 +89,7 @@ impl<'a> Watch<'a> {
             Since::Now => (flow.updated_at(), 0),
         };
         Self {
-            session,
+            operations,
             root,
             flow,
             shows,
@@ -109,7 +109,7 @@ impl<'a> Watch<'a> {
         let mut reconnects = 0;
         loop {
             let before = self.after;
-            let followed = match self.session.events(self.root, self.after).await {
+            let followed = match self.operations.events(self.root, self.after).await {
                 Ok(events) => self.follow(events, &mut resizes).await?,
                 Err(interruption) => Err(interruption),
             };
@@ -181,7 +181,7 @@ impl<'a> Watch<'a> {
     /// Reads a task again. If that fails, it is shown as the event describes it.
     async fn refresh(&mut self, id: TaskId) -> anyhow::Result<()> {
         if self.flow.find(id).is_some()
-            && let Ok(task) = load::task(self.session, &id.to_string()).await?
+            && let Ok(task) = load::task(self.operations, &id.to_string()).await?
         {
             self.flow.replace(task);
         }
@@ -231,7 +231,7 @@ impl<'a> Watch<'a> {
             let rows = self.flow.rows().iter();
             let shown = rows.filter(|row| row.task.state != State::Completed);
             let shown = shown.count() as u64;
-            match load::not_completed(self.session, self.root).await? {
+            match load::not_completed(self.operations, self.root).await? {
                 Ok(all) => succeeded &= all == shown,
                 Err(end) => return Ok(Watched::Lost(end)),
             }

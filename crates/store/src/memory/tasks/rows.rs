@@ -8,11 +8,11 @@ use panpan_flow::ports::{
     Announced, Edge, Ending, Failures, Filter, Histories, JournalPage, Key, NewRow, Page,
     Redefined, ResultSizes, Row, Rows, StoredDefinition, StoredOutcome,
 };
-use panpan_flow::{Priority, Queued, State, TaskId};
+use panpan_flow::{Priority, Queued, TaskId};
 use panpan_runtime::BoxFuture;
 use panpan_runtime::ports::StoreError;
 
-use super::{MEMORY_TASKS_BYTES_LIMIT, TASK_BYTES, Task, Tasks, outcome_bytes};
+use super::{MEMORY_TASKS_BYTES_LIMIT, Task, Tasks, new_bytes, outcome_bytes};
 
 /// The rows of tasks: the caller holds the lock of the store.
 pub(in crate::memory) struct MemoryRows<'a> {
@@ -58,10 +58,7 @@ impl Rows for MemoryRows<'_> {
     }
 
     fn insert<'a>(&'a mut self, tasks: &'a [NewRow]) -> BoxFuture<'a, Result<(), StoreError>> {
-        let new: usize = tasks
-            .iter()
-            .map(|it| TASK_BYTES + it.definition.len())
-            .sum();
+        let new: usize = tasks.iter().map(new_bytes).sum();
         // Messages are added to a transaction that has changed other tasks, and cannot be undone any more.
         let is_full = self.tasks.bytes.saturating_add(new) > MEMORY_TASKS_BYTES_LIMIT;
         if is_full && !self.has_changed {
@@ -104,10 +101,7 @@ impl Rows for MemoryRows<'_> {
     fn count<'a>(&'a mut self, filter: &'a Filter) -> BoxFuture<'a, Result<[u64; 5], StoreError>> {
         let mut counts = [0; 5];
         for task in self.tasks.matching(filter) {
-            let state = task.row.run.state;
-            if let Some(index) = State::ALL.iter().position(|it| *it == state) {
-                counts[index] += 1;
-            }
+            counts[usize::from(task.row.run.state.number())] += 1;
         }
         done(counts)
     }
@@ -188,12 +182,7 @@ impl Rows for MemoryRows<'_> {
         task: Key,
         edges: &'a [Edge],
     ) -> BoxFuture<'a, Result<(), StoreError>> {
-        let tasks = self.changing();
-        if let Some(found) = tasks.tasks.get_mut(&task) {
-            let before = std::mem::replace(&mut found.dependencies, edges.to_vec());
-            tasks.unlink(&before);
-            tasks.link(edges);
-        }
+        self.changing().replace_dependencies(task, edges);
         done(())
     }
 
@@ -249,9 +238,7 @@ impl Rows for MemoryRows<'_> {
         histories: &'a [(Key, Option<Arc<str>>)],
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         for (key, history) in histories {
-            if let Some(task) = self.changing().tasks.get_mut(key) {
-                task.history = history.clone();
-            }
+            self.changing().set_history(*key, history.as_ref());
         }
         done(())
     }

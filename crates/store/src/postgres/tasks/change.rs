@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use panpan_flow::ports::{Edge, Ending, Key, NewRow, Redefined, Row, StoredOutcome};
+use panpan_flow::ports::{Edge, Key, NewRow, Redefined, Row, StoredOutcome};
 use panpan_runtime::ports::StoreError;
 
 use super::super::session::Value;
@@ -254,16 +254,8 @@ pub(super) async fn keep(
         array(outcomes, |it| it.at.as_millisecond()),
         array(outcomes, |it| i64::from(it.attempts)),
         array(outcomes, |it| state_number(it.ending.state())),
-        array(outcomes, |it| match &it.ending {
-            Ending::Completed { .. } => None,
-            Ending::Failed { error, .. } | Ending::Cancelled { error } => Some(bytes(error)),
-        }),
-        array(outcomes, |it| match &it.ending {
-            Ending::Completed { result: text } | Ending::Failed { failure: text, .. } => {
-                Some(SharedText(text.clone()))
-            }
-            Ending::Cancelled { .. } => None,
-        }),
+        array(outcomes, |it| it.ending.parts().0.map(|error| bytes(error))),
+        array(outcomes, |it| it.ending.parts().1.cloned().map(SharedText)),
     ];
     transaction.send(KEEP, values).await
 }

@@ -83,20 +83,13 @@ pub(super) fn runs<R>(of: &[R], row: impl Fn(&R) -> &Row + Copy) -> Vec<Value> {
         array(of, |it| i64::from(row(it).run.attempts)),
         array(of, |it| i64::from(row(it).run.recoveries)),
         array(of, |it| i64::from(row(it).run.waiting)),
-        array(of, |it| match row(it).run.queued {
-            Queued::No | Queued::Ready => None,
-            Queued::At(at) => Some(at.as_millisecond()),
-        }),
+        array(of, move |it| time(row(it).run.queued.parts().1)),
         array(of, |it| row(it).run.progress),
         array(of, |it| row(it).run.updated_at.as_millisecond()),
         array(of, move |it| time(row(it).run.started_at)),
         array(of, move |it| time(row(it).run.completed_at)),
         array(of, |it| state_number(row(it).run.state)),
-        array(of, |it| match row(it).run.queued {
-            Queued::No => 0_i16,
-            Queued::Ready => 1,
-            Queued::At(_) => 2,
-        }),
+        array(of, |it| i16::from(row(it).run.queued.parts().0)),
         array(of, |it| row(it).run.is_held),
         array(of, |it| row(it).run.is_released),
     ]
@@ -107,31 +100,24 @@ pub(super) fn priority_number(priority: Priority) -> i16 {
     i16::from(priority.number())
 }
 
-/// The number of a state in the database: its index in [`State::ALL`].
+/// The number of a state in the database.
 pub(super) fn state_number(state: State) -> i16 {
-    index(&State::ALL, state)
+    i16::from(state.number())
 }
 
-/// The number of an announcement in the database: its index in [`Announcement::ALL`].
+/// The number of an announcement in the database.
 pub(super) fn announcement_number(what: Announcement) -> i16 {
-    index(&Announcement::ALL, what)
+    i16::from(what.number())
 }
 
-fn index<T: PartialEq>(all: &[T], one: T) -> i16 {
-    let index = all.iter().position(|it| *it == one);
-    index
-        .and_then(|it| i16::try_from(it).ok())
-        .unwrap_or_default()
+/// A small number, which the database has no type for.
+fn small(columns: &Columns, at: usize) -> Result<u8, QueryError> {
+    u8::try_from(column::<i16>(columns, at)?).map_err(|_| QueryError::Unreadable)
 }
 
-/// The state with a number.
-pub(super) fn state(number: i16) -> Result<State, QueryError> {
-    one_of(&State::ALL, number)
-}
-
-fn one_of<T: Copy>(all: &[T], number: i16) -> Result<T, QueryError> {
-    let index = usize::try_from(number).map_err(|_| QueryError::Unreadable)?;
-    all.get(index).copied().ok_or(QueryError::Unreadable)
+/// A state.
+pub(super) fn state(columns: &Columns, at: usize) -> Result<State, QueryError> {
+    State::from_number(small(columns, at)?).ok_or(QueryError::Unreadable)
 }
 
 type Columns = tokio_postgres::Row;
@@ -143,30 +129,24 @@ pub(super) fn row(columns: &Columns) -> Result<Row, QueryError> {
         let time: Option<i64> = column(columns, at)?;
         Ok::<_, QueryError>(time.map(timestamp))
     };
-    let queued = match (column::<i16>(columns, 17)?, optional_time(18)?) {
-        (0, _) => Queued::No,
-        (1, _) => Queued::Ready,
-        (2, Some(at)) => Queued::At(at),
-        _ => return Err(QueryError::Unreadable),
-    };
+    let queued = Queued::from_parts(small(columns, 17)?, optional_time(18)?);
     let name = |at| {
         let name: Option<&[u8]> = column(columns, at)?;
         Ok::<_, QueryError>(name.map(text).transpose()?.map(Arc::from))
     };
-    let priority = u8::try_from(column::<i16>(columns, 5)?).map_err(|_| QueryError::Unreadable)?;
     Ok(Row {
         key: key(columns, 0)?,
         id: task_id(column(columns, 1)?)?,
         flow: key(columns, 2)?,
         parent: column::<Option<i64>>(columns, 3)?.map(Key),
         owner: name(4)?,
-        priority: Priority::try_from(priority).map_err(|_| QueryError::Unreadable)?,
+        priority: Priority::try_from(small(columns, 5)?).map_err(|_| QueryError::Unreadable)?,
         turn: column(columns, 6)?,
         created_at: time(7)?,
         has_references: column(columns, 8)?,
         operation: name(23)?,
         run: Run {
-            state: state(column(columns, 9)?)?,
+            state: state(columns, 9)?,
             generation: number(columns, 10)?,
             epoch: column::<i64>(columns, 11)?.cast_unsigned(),
             attempts: number(columns, 12)?,
@@ -174,7 +154,7 @@ pub(super) fn row(columns: &Columns) -> Result<Row, QueryError> {
             is_held: column(columns, 14)?,
             is_released: column(columns, 15)?,
             waiting: number(columns, 16)?,
-            queued,
+            queued: queued.ok_or(QueryError::Unreadable)?,
             progress: column(columns, 19)?,
             updated_at: time(20)?,
             started_at: optional_time(21)?,
@@ -229,18 +209,13 @@ pub(super) fn edge(columns: &Columns) -> Result<Edge, QueryError> {
 pub(super) fn outcome(columns: &Columns) -> Result<StoredOutcome, QueryError> {
     let (error, kept): (Option<&[u8]>, Option<&str>) = (column(columns, 5)?, column(columns, 6)?);
     let error = error.map(text).transpose()?.map(Arc::from);
-    let ending = match (state(column(columns, 4)?)?, error, kept.map(Arc::from)) {
-        (State::Completed, _, Some(result)) => Ending::Completed { result },
-        (State::Failed, Some(error), Some(failure)) => Ending::Failed { error, failure },
-        (State::Cancelled, Some(error), _) => Ending::Cancelled { error },
-        _ => return Err(QueryError::Unreadable),
-    };
+    let ending = Ending::from_parts(state(columns, 4)?, error, kept.map(Arc::from));
     Ok(StoredOutcome {
         key: key(columns, 0)?,
         generation: number(columns, 1)?,
         at: timestamp(column(columns, 2)?),
         attempts: number(columns, 3)?,
-        ending,
+        ending: ending.ok_or(QueryError::Unreadable)?,
     })
 }
 
@@ -253,12 +228,13 @@ pub(super) fn failure(columns: &Columns) -> Result<(TaskId, Arc<str>), QueryErro
 /// An entry of a journal: number, flow, task, at, what, state, progress.
 pub(super) fn entry(columns: &Columns) -> Result<(u64, Announced), QueryError> {
     let task: Option<Uuid> = column(columns, 2)?;
+    let what = Announcement::from_number(small(columns, 4)?);
     let announced = Announced {
         flow: key(columns, 1)?,
         task: task.map(task_id).transpose()?,
         at: timestamp(column(columns, 3)?),
-        what: one_of(&Announcement::ALL, column(columns, 4)?)?,
-        state: state(column(columns, 5)?)?,
+        what: what.ok_or(QueryError::Unreadable)?,
+        state: state(columns, 5)?,
         progress: column(columns, 6)?,
     };
     Ok((number(columns, 0)?, announced))

@@ -1,7 +1,7 @@
 //! Tasks in PostgreSQL, shared by any number of processes: the rows of the flow port, within transactions.
 //!
 //! `rows` implements the port; `select`, `change` and `journal` contain the SQL, `transaction` sends it, and `columns`
-//! converts rows. `thread` runs the transactions, and `signals` tells other processes of changes.
+//! converts rows. `thread` runs the transactions, and `signals` notifies other processes of changes.
 //!
 //! The rules run between the statements of a transaction, so locks make it look as if transactions ran one after
 //! another: everything that a writing transaction reads of a task is read after its row was locked, and the row stays

@@ -219,10 +219,10 @@ pub(super) async fn count(
 ) -> Result<[u64; 5], StoreError> {
     let (condition, values) = condition(filter);
     let sql = format!("{COUNT} {condition} GROUP BY runs.state");
-    let pair = |row: &_| Ok((state(column(row, 0)?)?, column::<i64>(row, 1)?));
+    let pair = |row: &_| Ok((state(row, 0)?, column::<i64>(row, 1)?));
     let mut counts = [0; 5];
     for (state, count) in transaction.select(&sql, values, pair).await? {
-        counts[usize::try_from(state_number(state)).unwrap_or_default()] = count.cast_unsigned();
+        counts[usize::from(state.number())] = count.cast_unsigned();
     }
     Ok(counts)
 }

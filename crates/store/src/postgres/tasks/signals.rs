@@ -1,4 +1,4 @@
-//! Tells processes of each other's changes with LISTEN and NOTIFY, over a connection of its own.
+//! Notifies processes of each other's changes with LISTEN and NOTIFY, over a connection of its own.
 //!
 //! A hint: nothing depends on it, because workers and streams also look by themselves from time to time. So a
 //! notification is sent after the transaction, and reports all changes since the last one.
@@ -62,7 +62,7 @@ impl Signals {
     /// This process has written tasks. A worker expects one change for each of its transactions, even if there was
     /// nothing to write; other processes are notified only of what they can find.
     pub(super) fn written(&self, has_changed: bool) {
-        self.bump();
+        self.mark_changed();
         if has_changed {
             self.set(&self.must_notify);
         }
@@ -78,7 +78,7 @@ impl Signals {
         self.work.notify_one();
     }
 
-    fn bump(&self) {
+    fn mark_changed(&self) {
         self.changed.send_modify(|it| *it = it.wrapping_add(1));
     }
 
@@ -94,12 +94,12 @@ impl Signals {
         self.must_notify() || self.is_watched.load(Ordering::SeqCst)
     }
 
-    fn hear(&self, message: &AsyncMessage) {
+    fn receive(&self, message: &AsyncMessage) {
         if let AsyncMessage::Notification(received) = message
             && received.channel() == CHANNEL
             && received.payload() != self.name
         {
-            self.bump();
+            self.mark_changed();
         }
     }
 }
@@ -118,14 +118,14 @@ pub(super) async fn exchange(connector: Connector, signals: Arc<Signals>) {
             return;
         }
         let ended = Arc::new(Notify::new());
-        let (heard, has_ended) = (signals.clone(), ended.clone());
-        let hear = move |message: Option<AsyncMessage>| match message {
-            Some(message) => heard.hear(&message),
+        let (receiver, has_ended) = (signals.clone(), ended.clone());
+        let receive = move |message: Option<AsyncMessage>| match message {
+            Some(message) => receiver.receive(&message),
             None => has_ended.notify_one(),
         };
-        if let Ok(session) = connector.connect_and_hear(hear).await {
+        if let Ok(session) = connector.connect_and_receive(receive).await {
             // A lost connection is made again, and a failed notification repeated.
-            let _ = converse(&session, &signals, &ended).await;
+            let _ = serve_connection(&session, &signals, &ended).await;
         }
         if signals.is_closed() {
             return;
@@ -135,14 +135,14 @@ pub(super) async fn exchange(connector: Connector, signals: Arc<Signals>) {
 }
 
 /// Uses a connection until it is lost or the signals are closed.
-async fn converse(
+async fn serve_connection(
     session: &Session,
     signals: &Signals,
     ended: &Notify,
-) -> Result<(), ConverseError> {
+) -> Result<(), ConnectionLost> {
     run(session, &format!("LISTEN {CHANNEL}")).await?;
-    // Changes before this were not heard.
-    signals.bump();
+    // Notifications before this were not received.
+    signals.mark_changed();
     let notify = format!("NOTIFY {CHANNEL}, '{}'", signals.name);
     loop {
         if signals.must_notify.swap(false, Ordering::SeqCst) {
@@ -160,21 +160,21 @@ async fn converse(
         }
         tokio::select! {
             () = signals.work.notified() => {}
-            () = ended.notified() => return Err(ConverseError),
+            () = ended.notified() => return Err(ConnectionLost),
         }
     }
 }
 
 /// The connection is lost.
-struct ConverseError;
+struct ConnectionLost;
 
-impl From<QueryError> for ConverseError {
+impl From<QueryError> for ConnectionLost {
     fn from(_: QueryError) -> Self {
         Self
     }
 }
 
-async fn run(session: &Session, sql: &str) -> Result<(), ConverseError> {
+async fn run(session: &Session, sql: &str) -> Result<(), ConnectionLost> {
     let ran = timeout(REQUEST_TIMEOUT, session.run(sql)).await;
-    Ok(ran.map_err(|_| ConverseError)??)
+    Ok(ran.map_err(|_| ConnectionLost)??)
 }

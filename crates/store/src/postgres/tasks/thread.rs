@@ -74,7 +74,7 @@ impl TaskThreads {
         Ok(())
     }
 
-    /// Runs work in a transaction, and tells of its changes.
+    /// Runs work in a transaction, and reports its changes.
     pub(super) fn run(
         &self,
         work: Box<dyn Work>,
@@ -84,7 +84,7 @@ impl TaskThreads {
         send(&self.shared, work, access, signals)
     }
 
-    /// Runs short work in a transaction, without waiting behind other work or telling of changes.
+    /// Runs short work in a transaction, without waiting behind other work or reporting changes.
     pub(super) fn run_at_once(
         &self,
         work: Box<dyn Work>,

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use panpan_flow::ports::{Announced, Edge, Ending, Key, NewRow, Redefined, Row, StoredOutcome};
-use panpan_flow::{Announcement, Queued, State};
+use panpan_flow::Announcement;
+use panpan_flow::ports::{Announced, Edge, Key, NewRow, Redefined, Row, StoredOutcome};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::super::errors::QueryError;
@@ -98,7 +98,7 @@ pub(super) fn insert(connection: &Connection, tasks: &[NewRow]) -> Result<(), Qu
     let mut depend = connection.prepare_cached(DEPEND)?;
     for task in tasks {
         let (row, run) = (&task.row, &task.row.run);
-        let (queued, due_at) = queued(run.queued);
+        let (queued, due_at) = run.queued.parts();
         insert.execute(params![
             row.key.0,
             row.id.uuid().into_bytes(),
@@ -110,7 +110,7 @@ pub(super) fn insert(connection: &Connection, tasks: &[NewRow]) -> Result<(), Qu
             row.turn,
             row.created_at.as_millisecond(),
             row.has_references,
-            state_number(run.state),
+            run.state.number(),
             run.generation,
             run.epoch.cast_signed(),
             run.attempts,
@@ -119,7 +119,7 @@ pub(super) fn insert(connection: &Connection, tasks: &[NewRow]) -> Result<(), Qu
             run.is_released,
             run.waiting,
             queued,
-            due_at,
+            due_at.map(|it| it.as_millisecond()),
             run.progress,
             run.updated_at.as_millisecond(),
             run.started_at.map(|it| it.as_millisecond()),
@@ -139,11 +139,11 @@ pub(super) fn save(connection: &Connection, rows: &[Row]) -> Result<(), QueryErr
     let mut save = connection.prepare_cached(SAVE)?;
     for row in rows {
         let run = &row.run;
-        let (queued, due_at) = queued(run.queued);
+        let (queued, due_at) = run.queued.parts();
         save.execute(params![
             row.key.0,
             row.turn,
-            state_number(run.state),
+            run.state.number(),
             run.generation,
             run.epoch.cast_signed(),
             run.attempts,
@@ -152,7 +152,7 @@ pub(super) fn save(connection: &Connection, rows: &[Row]) -> Result<(), QueryErr
             run.is_released,
             run.waiting,
             queued,
-            due_at,
+            due_at.map(|it| it.as_millisecond()),
             run.progress,
             run.updated_at.as_millisecond(),
             run.started_at.map(|it| it.as_millisecond()),
@@ -229,17 +229,13 @@ pub(super) fn replace_dependencies(
 pub(super) fn keep(connection: &Connection, outcomes: &[StoredOutcome]) -> Result<(), QueryError> {
     let mut keep = connection.prepare_cached(KEEP)?;
     for outcome in outcomes {
-        let (error, text) = match &outcome.ending {
-            Ending::Completed { result } => (None, Some(result)),
-            Ending::Failed { error, failure } => (Some(error), Some(failure)),
-            Ending::Cancelled { error } => (Some(error), None),
-        };
+        let (error, text) = outcome.ending.parts();
         keep.execute(params![
             outcome.key.0,
             outcome.generation,
             outcome.at.as_millisecond(),
             outcome.attempts,
-            state_number(outcome.ending.state()),
+            outcome.ending.state().number(),
             error,
             text,
         ])?;
@@ -309,8 +305,8 @@ pub(super) fn announce(connection: &Connection, announced: &[Announced]) -> Resu
             entry.flow.0,
             entry.task.map(|id| id.uuid().into_bytes()),
             entry.at.as_millisecond(),
-            announcement_number(entry.what),
-            state_number(entry.state),
+            entry.what.number(),
+            entry.state.number(),
             entry.progress,
         ])?;
     }
@@ -330,31 +326,7 @@ pub(super) fn trim_journal(
         let mut drop = connection.prepare_cached(DROP_JOURNAL)?;
         drop.execute([flow.0, last])?;
         let mut mark = connection.prepare_cached(MARK_DROPPED)?;
-        mark.execute([last, announcement_number(Announcement::Dropped)])?;
+        mark.execute(params![last, Announcement::Dropped.number()])?;
     }
     Ok(())
-}
-
-fn queued(queued: Queued) -> (i64, Option<i64>) {
-    match queued {
-        Queued::No => (0, None),
-        Queued::Ready => (1, None),
-        Queued::At(at) => (2, Some(at.as_millisecond())),
-    }
-}
-
-/// The number of a state in the file: its index in [`State::ALL`].
-pub(super) fn state_number(state: State) -> i64 {
-    index(&State::ALL, state)
-}
-
-fn announcement_number(what: Announcement) -> i64 {
-    index(&Announcement::ALL, what)
-}
-
-fn index<T: PartialEq>(all: &[T], one: T) -> i64 {
-    let index = all.iter().position(|it| *it == one);
-    index
-        .and_then(|it| i64::try_from(it).ok())
-        .unwrap_or_default()
 }

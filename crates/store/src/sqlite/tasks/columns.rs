@@ -1,7 +1,5 @@
 //! Converts rows of the database to those of the port.
 
-use std::sync::Arc;
-
 use panpan_flow::ports::{Ending, Key, Row, StoredOutcome};
 use panpan_flow::{Priority, Queued, Run, State, TaskId};
 
@@ -28,12 +26,7 @@ pub(super) fn row(row: &rusqlite::Row<'_>) -> Result<Row, QueryError> {
         let time: Option<i64> = row.get(column)?;
         Ok::<_, rusqlite::Error>(time.map(timestamp))
     };
-    let queued = match (row.get::<_, i64>(17)?, optional_time(18)?) {
-        (0, _) => Queued::No,
-        (1, _) => Queued::Ready,
-        (2, Some(at)) => Queued::At(at),
-        _ => return Err(QueryError::Unreadable),
-    };
+    let queued = Queued::from_parts(row.get(17)?, optional_time(18)?);
     let priority: u8 = row.get(5)?;
     Ok(Row {
         key: Key(row.get(0)?),
@@ -55,7 +48,7 @@ pub(super) fn row(row: &rusqlite::Row<'_>) -> Result<Row, QueryError> {
             is_held: row.get(14)?,
             is_released: row.get(15)?,
             waiting: row.get(16)?,
-            queued,
+            queued: queued.ok_or(QueryError::Unreadable)?,
             progress: row.get(19)?,
             updated_at: time(20)?,
             started_at: optional_time(21)?,
@@ -66,28 +59,19 @@ pub(super) fn row(row: &rusqlite::Row<'_>) -> Result<Row, QueryError> {
 
 /// An outcome: task, generation, at, attempts, state, error, text.
 pub(super) fn outcome(row: &rusqlite::Row<'_>) -> Result<StoredOutcome, QueryError> {
-    let (error, text): (Option<Arc<str>>, Option<Arc<str>>) = (row.get(5)?, row.get(6)?);
-    let ending = match (state(row.get(4)?)?, error, text) {
-        (State::Completed, _, Some(result)) => Ending::Completed { result },
-        (State::Failed, Some(error), Some(failure)) => Ending::Failed { error, failure },
-        (State::Cancelled, Some(error), _) => Ending::Cancelled { error },
-        _ => return Err(QueryError::Unreadable),
-    };
+    let ending = Ending::from_parts(state(row.get(4)?)?, row.get(5)?, row.get(6)?);
     Ok(StoredOutcome {
         key: Key(row.get(0)?),
         generation: row.get(1)?,
         at: timestamp(row.get(2)?),
         attempts: row.get(3)?,
-        ending,
+        ending: ending.ok_or(QueryError::Unreadable)?,
     })
 }
 
 /// The state with a number.
 pub(super) fn state(number: u8) -> Result<State, QueryError> {
-    State::ALL
-        .get(usize::from(number))
-        .copied()
-        .ok_or(QueryError::Unreadable)
+    State::from_number(number).ok_or(QueryError::Unreadable)
 }
 
 /// The id of a task.

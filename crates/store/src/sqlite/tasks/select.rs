@@ -12,7 +12,6 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, Params, params, params_from_iter};
 
 use super::super::errors::QueryError;
-use super::change::state_number;
 use super::columns::{outcome, row, state, task_id, tasks};
 use crate::time::timestamp;
 
@@ -142,7 +141,7 @@ pub(super) fn count(connection: &Connection, filter: &Filter) -> Result<[u64; 5]
     let pair = |row: &rusqlite::Row<'_>| Ok((state(row.get(0)?)?, row.get::<_, i64>(1)?));
     let mut counts = [0; 5];
     for (state, count) in all(connection, &sql, params_from_iter(values), pair)? {
-        counts[usize::try_from(state_number(state)).unwrap_or_default()] = count.cast_unsigned();
+        counts[usize::from(state.number())] = count.cast_unsigned();
     }
     Ok(counts)
 }
@@ -165,7 +164,7 @@ fn condition(filter: &Filter) -> (String, Vec<Value>) {
         part("owner IS ?", owner.as_deref().map(str::to_owned).into());
     }
     if let Some(state) = state {
-        part("state = ?", state_number(*state).into());
+        part("state = ?", state.number().into());
     }
     if let Some(user_id) = user_id {
         part("user_id = ?", user_id.clone().into());
@@ -298,10 +297,13 @@ pub(super) fn failures(
     limit: usize,
 ) -> Result<Failures, QueryError> {
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let failed = state_number(State::Failed);
-    all(connection, FAILURES, [flow.0, limit, failed], |row| {
-        Ok((task_id(row.get(0)?)?, row.get(1)?))
-    })
+    let failed = State::Failed.number();
+    all(
+        connection,
+        FAILURES,
+        params![flow.0, limit, failed],
+        |row| Ok((task_id(row.get(0)?)?, row.get(1)?)),
+    )
 }
 
 /// Flows that rest and have not changed since a time.
@@ -334,8 +336,7 @@ pub(super) fn announcements(
     all(connection, ANNOUNCEMENTS, [flow.0, after, limit], |row| {
         let number: i64 = row.get(0)?;
         let task: Option<[u8; 16]> = row.get(2)?;
-        let what: u8 = row.get(4)?;
-        let what = Announcement::ALL.get(usize::from(what)).copied();
+        let what = Announcement::from_number(row.get(4)?);
         let announced = Announced {
             flow: Key(row.get(1)?),
             task: task.map(task_id).transpose()?,

@@ -4,7 +4,7 @@ use panpan_flow::TASKS_SCOPE;
 use panpan_runtime::Identity;
 use serde_json::{Value, json};
 
-use crate::support::{Fixture, below, calling, id};
+use crate::support::{Fixture, below, calling, id, until};
 
 fn ann() -> Identity {
     Identity::new("ann")
@@ -35,13 +35,11 @@ async fn execute(fixture: &Fixture, caller: Identity) {
 }
 
 async fn ended(fixture: &Fixture, number: u64) -> Value {
-    loop {
+    let ended = async || {
         let task = ok(fixture, eve(), "tasks/get", json!({"task_id": id(number)})).await;
-        if task["completed_at"].is_string() {
-            return task;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(1)).await;
-    }
+        Some(task).filter(|it| it["completed_at"].is_string())
+    };
+    until("the task ends", ended).await
 }
 
 pub(crate) async fn an_owner_executes_with_the_scopes_of_now(fixture: Fixture) {

@@ -6,7 +6,7 @@ use panpan_runtime::ports::Clock as _;
 use panpan_runtime::{CallRequest, IdempotencyKey, Identity};
 use serde_json::json;
 
-use crate::support::{Fixture, LEASE_MS, below, calling, id, task};
+use crate::support::{Fixture, LEASE_MS, below, calling, id, task, until};
 
 pub(crate) async fn a_task_runs_its_operation_and_keeps_the_result(fixture: Fixture) {
     let created = fixture.ok("tasks/create", task(1, "one")).await;
@@ -178,13 +178,12 @@ pub(crate) async fn a_retry_waits_by_the_clock_of_the_store(fixture: Fixture) {
     let _worker = ahead.worker();
     fixture.execute(json!([flaky])).await;
     ahead.wait_for_runs(1).await;
-    let retry_at = loop {
+    let retry_at = async || {
         let task = fixture.task(&id(1)).await;
-        if let Some(at) = task["retry_at"].as_str() {
-            break at.parse::<jiff::Timestamp>().unwrap();
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+        task["retry_at"].as_str().map(str::to_owned)
     };
+    let retry_at = until("the task waits for a retry", retry_at).await;
+    let retry_at: jiff::Timestamp = retry_at.parse().unwrap();
     let wait = retry_at.duration_since(fixture.clock.now());
     assert!((1..120).contains(&wait.as_secs()), "{wait}");
 }
@@ -200,13 +199,11 @@ pub(crate) async fn a_task_that_failed_runs_again_as_a_new_generation(fixture: F
     fixture.wait_for_rest(&root).await;
     assert_eq!(fixture.status(&id(3)).await, "completed");
     fixture.ok("tasks/execute", json!({"task_id": id(2)})).await;
-    loop {
+    let has_failed_again = async || {
         let again = fixture.task(&id(2)).await;
-        if again["generation"] == 2 && again["status"] == "failed" {
-            break;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(1)).await;
-    }
+        (again["generation"] == 2 && again["status"] == "failed").then_some(())
+    };
+    until("the task fails again", has_failed_again).await;
     let after = fixture.wait_for(&id(3), "completed").await;
     assert_eq!(
         after["generation"], 2,

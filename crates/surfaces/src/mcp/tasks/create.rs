@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::stored::StoredTask;
-use super::support::{TaskSupport, unanswered};
+use super::support::{runs_as_task, unanswered};
 use super::{EXECUTE, GET, inputs};
 use crate::mcp::call::DecodedCall;
 use crate::mcp::request::{ActiveRequest, is_stateless};
@@ -36,15 +36,14 @@ impl ActiveRequest<'_> {
         }
         if !is_stateless(self.context) {
             let refused = || rpc_error::unknown_method(self.only_as_task());
-            return (entry.task == TaskSupport::Required).then(|| Err(refused()));
+            return entry.requires_task().then(|| Err(refused()));
         }
-        if !entry.task.applies(self.scope.meta) {
+        if !runs_as_task(entry.task, self.scope.meta) {
             return None;
         }
         let client = self.context.client_capabilities().unwrap_or_default();
         if !client.supports_tasks() {
-            let is_required = entry.task == TaskSupport::Required;
-            return is_required.then(|| Err(tasks_required()));
+            return entry.requires_task().then(|| Err(tasks_required()));
         }
         // A call that waits for input began without a task, and goes on without one.
         let resume = self.resume.as_ref();

@@ -27,11 +27,12 @@ use super::rpc_error;
 use super::server::{Server, truncated};
 use crate::caller::Caller;
 use crate::gateway::{Gateway, Surface};
+use inputs::TaskQueue;
 use stored::StoredTask;
 
 pub use inputs::{TASK_QUESTIONS_LIMIT, TASK_QUESTIONS_PER_OWNER_LIMIT, TaskInputs};
 pub(super) use session::may_list;
-pub(super) use support::{TaskSupport, ask_first};
+pub(super) use support::{ask_first, runs_as_task};
 pub(super) use wire::{declare_for_session, keep_task_member, may_have_task_member, pass_unread};
 
 const EXECUTE: &str = "tasks/execute";
@@ -83,6 +84,11 @@ impl Server {
         let found = self.task_operation(caller, GET, json!({"task_id": id}), None);
         self.task_in(found.await)
             .map_err(|failure| task_error(id, &failure))
+    }
+
+    /// The questions of a task that runs in this process.
+    fn questions_of(&self, task: &StoredTask) -> Option<Arc<TaskQueue>> {
+        self.gateway().task_inputs()?.of(task.id())
     }
 
     /// Cancels a task; `false` if it had ended before.

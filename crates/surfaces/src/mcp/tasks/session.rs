@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
+use panpan_contract::operation::TaskUse;
 use panpan_failure::{Failure, codes};
 use panpan_mcp::input::{in_session as session_request, supported_kinds};
 use panpan_mcp::names::TASK_META_KEY;
@@ -25,7 +26,7 @@ use serde_json::{Map, Value, json};
 use super::create::NewTask;
 use super::inputs::TaskQueue;
 use super::stored::{POLL_INTERVAL_MS, StoredTask, TaskPhase, related};
-use super::support::{TaskSupport, is_requested};
+use super::support::{is_requested, support_word};
 use super::{EVENTS, LIST};
 use crate::caller::{Caller, Principal};
 use crate::gateway::Surface;
@@ -86,7 +87,7 @@ impl Server {
             params["name"].as_str().unwrap_or_default(),
         );
         let entry = index.by_tool(name);
-        let entry = entry.filter(|entry| entry.task != TaskSupport::Forbidden);
+        let entry = entry.filter(|entry| entry.task != Some(TaskUse::Forbidden));
         let cannot = || self.not_a_task(name, &index, self.caller(context));
         let entry = entry.ok_or_else(cannot)?;
         let input = match &params["arguments"] {
@@ -127,7 +128,7 @@ impl Server {
     }
 
     fn is_asking(&self, task: &StoredTask) -> bool {
-        let queue = self.gateway().task_inputs().and_then(|it| it.of(task.id()));
+        let queue = self.questions_of(task);
         queue.is_some_and(|queue| queue.is_asking())
     }
 
@@ -293,7 +294,7 @@ impl Server {
         let tools = listed.get_mut("tools").and_then(Value::as_array_mut);
         for tool in tools.into_iter().flatten().filter(|_| has_tasks) {
             let entry = tool["name"].as_str().and_then(|name| index.by_tool(name));
-            if let Some(word) = entry.and_then(|entry| entry.task.word()) {
+            if let Some(word) = entry.and_then(|entry| support_word(entry.task)) {
                 tool["execution"] = json!({"taskSupport": word});
             }
         }

@@ -18,7 +18,7 @@ impl Server {
         id: &str,
     ) -> Result<GetTaskResult, ErrorData> {
         let task = self.stored_task(caller, id).await?;
-        let queue = self.gateway().task_inputs().and_then(|it| it.of(task.id()));
+        let queue = self.questions_of(&task);
         let open = queue.map(|queue| queue.requests()).unwrap_or_default();
         Ok(GetTaskResult::new(task.detailed(&self.shared, open)))
     }
@@ -32,7 +32,7 @@ impl Server {
     ) -> Result<(), ErrorData> {
         // Only its owner sees it.
         let task = self.stored_task(caller, id).await?;
-        let queue = self.gateway().task_inputs().and_then(|it| it.of(task.id()));
+        let queue = self.questions_of(&task);
         let is_empty = responses.is_empty();
         let responses = ResumeInput::of(None, Some(responses));
         match (queue, responses) {

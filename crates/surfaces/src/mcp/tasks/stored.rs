@@ -156,11 +156,20 @@ impl StoredTask {
     fn failure(&self) -> Redacted {
         let stored = self.task.get("failure").filter(|it| !it.is_null()).cloned();
         let stored = stored.and_then(|it| Failure::from_canonical(it).ok());
-        let cancelled = || {
-            let message = self.text("error").unwrap_or("the task was cancelled");
-            Failure::new(codes::ERR_CANCELLED).with_message(message)
-        };
-        stored.unwrap_or_else(cancelled).redacted()
+        let failure = stored.unwrap_or_else(|| self.failure_without_stored_one());
+        failure.redacted()
+    }
+
+    /// A cancelled task stores no failure; that of a failed one may be damaged.
+    fn failure_without_stored_one(&self) -> Failure {
+        match self.phase() {
+            TaskPhase::Cancelled => {
+                let message = self.text("error").unwrap_or("the task was cancelled");
+                Failure::new(codes::ERR_CANCELLED).with_message(message)
+            }
+            _ => Failure::new(codes::INTERNAL)
+                .with_message("the stored failure of the task cannot be read"),
+        }
     }
 
     /// The task without its payload, in the stateless version.
@@ -260,5 +269,24 @@ fn object(value: &impl Serialize) -> JsonObject {
     match serde_json::to_value(value) {
         Ok(Value::Object(members)) => members,
         _ => Map::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_cancelled_task_without_a_readable_failure_is_answered_as_cancelled() {
+        let unreadable = json!({"code": 5});
+        for (status, failure, code) in [
+            ("cancelled", Value::Null, "ERR_CANCELLED"),
+            ("failed", Value::Null, "INTERNAL"),
+            ("failed", unreadable, "INTERNAL"),
+        ] {
+            let task = json!({"status": status, "error": "no more", "failure": failure});
+            let failure = StoredTask::new(task, None, None).failure();
+            assert_eq!(failure.code().as_str(), code, "{status}");
+        }
     }
 }

@@ -1,54 +1,27 @@
 //! Whether an operation runs as a task, and which questions its client answers first.
 
-use panpan_contract::operation::{ASK_FIRST_EXTENSION, OperationSpec, TASK_EXTENSION};
+use panpan_contract::operation::{ASK_FIRST_EXTENSION, OperationSpec, TaskUse};
 use panpan_mcp::input::{to_reply, to_request};
 use panpan_mcp::names::TASK_META_KEY;
 use panpan_runtime::{Question, QuestionKind};
 use rmcp::model::InputRequests;
 use serde_json::{Map, Value};
 
-/// Whether calls of an operation run as tasks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::mcp) enum TaskSupport {
-    /// If the client asks for it.
-    #[default]
-    OnRequest,
-    /// Never.
-    Forbidden,
-    /// For every client that supports tasks.
-    Preferred,
-    /// Always; other clients cannot call it.
-    Required,
+/// The word for what an operation declares in 2025-11-25, where the client decides; `None` where tasks are not supported.
+pub(super) fn support_word(declared: Option<TaskUse>) -> Option<&'static str> {
+    match declared {
+        None | Some(TaskUse::Preferred) => Some("optional"),
+        Some(TaskUse::Required) => Some("required"),
+        Some(TaskUse::Forbidden) => None,
+    }
 }
 
-impl TaskSupport {
-    /// What an operation declares. Other values count as none.
-    pub(in crate::mcp) fn of(spec: &OperationSpec) -> Self {
-        let declared = spec.extensions.get(TASK_EXTENSION);
-        match declared.and_then(Value::as_str) {
-            Some("forbidden") => Self::Forbidden,
-            Some("preferred") => Self::Preferred,
-            Some("required") => Self::Required,
-            _ => Self::OnRequest,
-        }
-    }
-
-    /// The word for it in 2025-11-25, where the client decides; `None` where tasks are not supported.
-    pub(super) fn word(self) -> Option<&'static str> {
-        match self {
-            Self::OnRequest | Self::Preferred => Some("optional"),
-            Self::Required => Some("required"),
-            Self::Forbidden => None,
-        }
-    }
-
-    /// Whether a call with this `_meta` of a client that supports tasks runs as one, in the stateless version.
-    pub(in crate::mcp) fn applies(self, meta: &Map<String, Value>) -> bool {
-        match self {
-            Self::OnRequest => is_requested(meta),
-            Self::Forbidden => false,
-            Self::Preferred | Self::Required => true,
-        }
+/// Whether a call with this `_meta` of a client that supports tasks runs as one, in the stateless version.
+pub(in crate::mcp) fn runs_as_task(declared: Option<TaskUse>, meta: &Map<String, Value>) -> bool {
+    match declared {
+        None => is_requested(meta),
+        Some(TaskUse::Forbidden) => false,
+        Some(TaskUse::Preferred | TaskUse::Required) => true,
     }
 }
 
@@ -90,7 +63,7 @@ pub(super) fn unanswered(asked: &InputRequests, responses: &Map<String, Value>) 
 
 #[cfg(test)]
 mod tests {
-    use panpan_contract::operation::OperationType;
+    use panpan_contract::operation::{OperationType, TASK_EXTENSION};
     use serde_json::json;
 
     use super::*;
@@ -110,11 +83,11 @@ mod tests {
             ("required", Some("required"), true, true),
             ("unknown", Some("optional"), false, true),
         ] {
-            let support = TaskSupport::of(&declaring(TASK_EXTENSION, json!(declared)));
-            assert_eq!(support.word(), word, "{declared}");
+            let support = TaskUse::of(&declaring(TASK_EXTENSION, json!(declared)));
+            assert_eq!(support_word(support), word, "{declared}");
             for (meta, applies) in [(&silent, unasked), (&asking, asked)] {
                 let meta = meta.as_object().unwrap();
-                assert_eq!(support.applies(meta), applies, "{declared} {meta:?}");
+                assert_eq!(runs_as_task(support, meta), applies, "{declared} {meta:?}");
             }
         }
         for (value, is_asking) in [

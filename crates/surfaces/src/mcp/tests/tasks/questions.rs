@@ -8,6 +8,12 @@ fn accept(name: &str) -> Value {
     json!({"action": "accept", "content": {"name": name}})
 }
 
+/// The name of the first open question.
+fn question_name(task: &Value) -> &str {
+    let asked = task["inputRequests"].as_object().unwrap();
+    asked.keys().next().unwrap()
+}
+
 #[tokio::test]
 async fn a_task_waits_until_its_questions_are_answered() {
     let http = http().await;
@@ -40,12 +46,7 @@ async fn only_the_owner_of_a_task_answers_its_questions() {
     let (anna, bert) = (http.by("anna"), http.by("bert"));
     let id = created(&anna, "shop__ask", json!({})).await;
     let task = reached(&anna, &id, "input_required").await;
-    let key = task["inputRequests"]
-        .as_object()
-        .unwrap()
-        .keys()
-        .next()
-        .unwrap();
+    let key = question_name(&task);
     let refused = answered(&bert, &id, json!({key: accept("Bert")})).await;
     assert_eq!(refused["error"]["code"], -32602, "{refused}");
     reached(&anna, &id, "input_required").await;
@@ -97,12 +98,7 @@ async fn a_question_survives_a_client_that_leaves_while_it_is_asked() {
     drop(first);
     // The same task, in the other version.
     let task = reached(&http, &id, "input_required").await;
-    let key = task["inputRequests"]
-        .as_object()
-        .unwrap()
-        .keys()
-        .next()
-        .unwrap();
+    let key = question_name(&task);
     answered(&http, &id, json!({key: accept("Ada")})).await;
     let task = reached(&http, &id, "completed").await;
     assert_eq!(

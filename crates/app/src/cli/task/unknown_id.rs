@@ -8,8 +8,8 @@ use serde_json::json;
 use super::super::call::End;
 use super::super::error::did_you_mean;
 use super::super::terminal::escape;
+use super::operations::Operations;
 use super::seen::SeenTask;
-use super::session::Session;
 
 /// How many of the newest tasks are compared.
 const COMPARED: u64 = 1000;
@@ -23,21 +23,21 @@ const SUGGESTED_LIMIT: usize = 3;
 const HINT: &str = "`panpan task list` prints the ids of your tasks";
 
 /// The hint, if the failure is about this id.
-pub(super) async fn hint(session: &Session, id: &str, failure: &Redacted) -> Option<String> {
+pub(super) async fn hint(operations: &Operations, id: &str, failure: &Redacted) -> Option<String> {
     let code = failure.code().as_str();
     let is_unknown = code == codes::TASK_NOT_FOUND.code;
     let is_malformed = code == codes::INVALID_INPUT.code && id.parse::<TaskId>().is_err();
     if !is_unknown && !is_malformed {
         return None;
     }
-    let tasks = newest(session).await.unwrap_or_default();
+    let tasks = newest(operations).await.unwrap_or_default();
     let near = similar(id, &tasks);
     let near: Vec<&str> = near.iter().map(String::as_str).collect();
     Some(did_you_mean(&near, HINT))
 }
 
-async fn newest(session: &Session) -> Option<Vec<SeenTask>> {
-    let first = session
+async fn newest(operations: &Operations) -> Option<Vec<SeenTask>> {
+    let first = operations
         .call("tasks/list", json!({"limit": 1, "fields": "summary"}))
         .await;
     let Ok(End::Output { value, .. }) = first else {
@@ -45,7 +45,7 @@ async fn newest(session: &Session) -> Option<Vec<SeenTask>> {
     };
     let offset = value["total"].as_u64()?.saturating_sub(COMPARED);
     let page = json!({"limit": COMPARED, "offset": offset, "fields": "summary"});
-    let Ok(End::Output { value, .. }) = session.call("tasks/list", page).await else {
+    let Ok(End::Output { value, .. }) = operations.call("tasks/list", page).await else {
         return None;
     };
     let tasks = value["tasks"].as_array()?.iter();

@@ -19,9 +19,9 @@ use crate::store::StoreAddress;
 /// The operation that streams what happens to a flow.
 const EVENTS: &str = "tasks/events";
 
-/// Where the operations are called.
+/// The operations of a server, or of this process.
 #[derive(Debug)]
-pub(super) enum Session {
+pub(super) enum Operations {
     Local {
         backend: Box<Backend>,
         token: Option<Secret<String>>,
@@ -34,7 +34,7 @@ pub(super) enum Session {
     },
 }
 
-impl Session {
+impl Operations {
     pub(super) fn open(target: Target) -> anyhow::Result<Self> {
         Ok(match target {
             Target::Local { store, token } => Self::Local {
