@@ -3,17 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use panpan_failure::{Effect, Failure};
 use panpan_runtime::ports::StoreError;
 
 use super::archive::kept_archives;
 use super::caller::{CallableMethods, Caller};
 use super::changes::Changes;
 use super::notice::{NOTIFY, notify};
+use super::unknown::{may_be_unknown, with_unknown_outcome};
 use super::view::{Visible, definition, find_visible, root_of, whole_flow};
 use super::work::{announce_rest, rest};
 use crate::error::{Blockers, LISTED_LIMIT, Obstacle, TaskError, Unsatisfied};
-use crate::kept::read_kept;
 use crate::ports::{Ending, Filter, Key, Page, Row, Rows, StoredOutcome};
 use crate::state::{State, Transition};
 use crate::step::{Queued, TaskEvent, is_satisfied};
@@ -44,12 +43,6 @@ pub(crate) struct Executed {
     /// The number of the last event of the flow before.
     pub(crate) events_after: u64,
 }
-
-/// How many tasks with an unknown outcome are listed.
-const UNKNOWN_LISTED_LIMIT: usize = 100;
-
-/// How many outcomes are read at once.
-const READ_AT_ONCE: usize = 32;
 
 /// Executes a task. If the caller owns it, it runs with the authority that the caller has now.
 pub(crate) async fn execute(
@@ -194,31 +187,9 @@ impl Execution {
         methods: &CallableMethods,
     ) -> Result<Vec<TaskId>, StoreError> {
         let all = self.released.iter().chain(&self.dependents);
-        let may_be = |row: &&Row| {
-            let changes = row
-                .operation
-                .as_deref()
-                .is_some_and(|it| methods.changes(it));
-            let has_ended_badly = matches!(row.run.state, State::Failed | State::Cancelled);
-            self.again.contains(&row.key) && has_ended_badly && row.run.attempts > 0 && changes
-        };
-        let may_be: Vec<&Row> = all.filter(may_be).collect();
-        let mut unknown = Vec::new();
-        for some in may_be.chunks(READ_AT_ONCE) {
-            let keys: Vec<Key> = some.iter().map(|row| row.key).collect();
-            let outcomes = rows.outcomes(&keys).await?.into_iter();
-            let outcomes: BTreeMap<Key, StoredOutcome> = outcomes.map(|it| (it.key, it)).collect();
-            let is_unknown = |row: &&&Row| {
-                let outcome = outcomes.get(&row.key);
-                outcome.is_some_and(|it| may_have_happened(&it.ending))
-            };
-            unknown.extend(some.iter().filter(is_unknown).map(|row| row.id));
-            if unknown.len() >= UNKNOWN_LISTED_LIMIT {
-                break;
-            }
-        }
-        unknown.truncate(UNKNOWN_LISTED_LIMIT);
-        Ok(unknown)
+        let again = all.filter(|row| self.again.contains(&row.key));
+        let again: Vec<&Row> = again.filter(|row| may_be_unknown(row, methods)).collect();
+        with_unknown_outcome(rows, &again).await
     }
 
     /// Releases the tasks. Returns how many begin a new generation, and how many events were added.
@@ -242,19 +213,6 @@ impl Execution {
         let announced = changes.announced();
         changes.write().await?;
         Ok((self.again.len(), announced))
-    }
-}
-
-/// Whether a task that ended like this may have taken effect. One that was cancelled while it ran may have.
-fn may_have_happened(ending: &Ending) -> bool {
-    match ending {
-        Ending::Completed { .. } => false,
-        Ending::Cancelled { .. } => true,
-        Ending::Failed { failure, .. } => {
-            let kept = read_kept(failure).ok();
-            let failure = kept.and_then(|it| Failure::from_canonical(it.value).ok());
-            failure.is_none_or(|it| it.effect() != Effect::None)
-        }
     }
 }
 

@@ -19,6 +19,7 @@ mod cycle;
 mod notice;
 mod sweep;
 mod turns;
+mod unknown;
 mod update;
 mod view;
 mod work;

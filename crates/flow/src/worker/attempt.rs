@@ -9,10 +9,10 @@ use panpan_contract::retry::Attempt;
 use panpan_failure::{Effect, Failure, Redacted, codes};
 use panpan_runtime::ports::Scope;
 use panpan_runtime::{
-    CallRequest, CancellationToken, Dispatcher, IdempotencyKey, Identity, Origin, Progress,
-    ReportProgress, TaskAttempt, TaskState,
+    AskClient, CallRequest, CancellationToken, Dispatcher, IdempotencyKey, Identity, Origin,
+    Progress, ReportProgress, TaskAttempt, TaskState,
 };
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::clients::TaskClients;
 use crate::authority::Authority;
@@ -72,16 +72,15 @@ pub(super) async fn run_attempt(
     if definition.origin.needs_completed() {
         return stand_in(contents.original, definition.origin);
     }
+    // A task without an operation only groups others.
     let Some(schemas) = &definition.schemas else {
-        // A task without an operation only groups others.
-        return completed(&Value::Object(Map::new()), None);
+        return completed(&json!({}), None);
     };
     let method = schemas.method();
     if dispatcher.with_registry(|it| it.get(method).is_none()) {
         return not_offered(&task, method);
     }
-    let authority = contents.authority.clone();
-    let authority = authority.as_deref().map(Authority::from_text);
+    let authority = contents.authority.as_deref().map(Authority::from_text);
     let owner = authority.as_ref().map(Authority::state_owner);
     let caller = authority.and_then(Authority::into_identity);
     let request = CallRequest {
@@ -96,19 +95,11 @@ pub(super) async fn run_attempt(
             return not_called(dispatcher, request, &definition, failure);
         }
     };
-    let history = history(&task);
     let service_key = service_key(&task);
-    let state = TaskState {
-        history: history.clone(),
-        scope: scope(service_key.as_ref(), method, caller.as_deref()),
-        policy: definition.retry,
-        abandoned: task.was_abandoned.then_some(task.row.run.recoveries),
-    };
-    let client = clients
-        .zip(definition.params.as_ref())
-        .and_then(|(clients, params)| {
-            clients.client(task.row.id, task.row.owner.as_deref(), params)
-        });
+    let scope = scope(service_key.as_ref(), method, caller.as_deref());
+    let state = state(&task, &definition, scope);
+    let history = state.history.clone();
+    let client = client(clients, &task, &definition);
     // A caller that runs a task again, or a copy of it, wants the call to be made again.
     let is_first = is_first_run(&task, definition.origin);
     let request = CallRequest {
@@ -124,6 +115,25 @@ pub(super) async fn run_attempt(
     };
     let attempt = dispatcher.dispatch_task(request, state).await;
     after(attempt, method, history)
+}
+
+fn state(task: &ClaimedTask, definition: &Definition, scope: Option<Scope>) -> TaskState {
+    TaskState {
+        history: history(task),
+        scope,
+        policy: definition.retry,
+        abandoned: task.was_abandoned.then_some(task.row.run.recoveries),
+    }
+}
+
+/// The client that created the task, if it answers questions.
+fn client(
+    clients: Option<&dyn TaskClients>,
+    task: &ClaimedTask,
+    definition: &Definition,
+) -> Option<Arc<dyn AskClient>> {
+    let params = definition.params.as_ref()?;
+    clients?.client(task.row.id, task.row.owner.as_deref(), params)
 }
 
 /// How the task goes on after an attempt.
