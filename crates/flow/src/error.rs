@@ -73,6 +73,16 @@ pub(crate) enum TaskError {
         /// The members.
         members: Vec<String>,
     },
+    /// It has ended, and its dependencies cannot be changed any more.
+    #[error(
+        "task {task} cannot change its dependencies: it is {state}, and they change only while it is pending"
+    )]
+    FixedDependencies {
+        /// The task.
+        task: TaskId,
+        /// Its state.
+        state: State,
+    },
     /// It is an archive, which never changes.
     #[error("task {0} is an archive and cannot be changed: copy it and change the copy")]
     Archived(TaskId),
@@ -168,13 +178,18 @@ impl From<TaskError> for Failure {
             TaskError::Unsatisfied { task, unsatisfied } => unsatisfied_failure(task, &unsatisfied),
             TaskError::AlreadyExecuting { task, state } => executing(task, state)
                 .with_message(message)
-                .with_actions(["Follow the current run with tasks/events"])
+                .with_actions([format!(
+                    "Call tasks/get with {task} to follow the current run, or GET /tasks/{task}/events over HTTP"
+                )])
                 .with_alternatives([CANCEL_AND_EXECUTE.into()]),
             TaskError::InProgress { task, members } => executing(task, State::InProgress)
                 .with_message(message)
                 .with_detail("members", members)
                 .with_actions(["Wait until the task has ended, then update it"])
                 .with_alternatives([CANCEL_AND_UPDATE.into()]),
+            TaskError::FixedDependencies { task, state } => Transition::new(state, State::Pending)
+                .failure(task, "dependencies can be changed only while the task is pending")
+                .with_actions([change_dependencies(state)]),
             TaskError::Archived(task) => about(Failure::new(codes::INVALID_TASK_SCHEMA), task)
                 .with_message(message)
                 .with_detail("origin_type", "archive")
@@ -246,6 +261,16 @@ fn instead_of(transition: Transition) -> &'static str {
     }
 }
 
+/// How the dependencies of a task that has ended can be changed. Executing it again does not help: then it runs.
+fn change_dependencies(state: State) -> &'static str {
+    match state {
+        State::Failed => {
+            "Set the status to pending in the same update as the dependencies, then run the task with tasks/execute"
+        }
+        _ => "Copy the task with tasks/copy and change the dependencies of the copy",
+    }
+}
+
 fn cannot_delete(task: TaskId, obstacle: &Obstacle) -> Failure {
     const CANCEL: &str = "Cancel the task with tasks/cancel and keep it for the record";
     const KEEP: &str =
@@ -264,11 +289,18 @@ fn cannot_delete(task: TaskId, obstacle: &Obstacle) -> Failure {
             Some(CANCEL),
         ),
     };
+    let can_go_first = blockers.is_none_or(|it| it.are_pending);
+    // Tasks that have started cannot be deleted first, and keep this one.
+    let list = if can_go_first {
+        "delete_first"
+    } else {
+        "kept_by"
+    };
     let ids = blockers.into_iter().flat_map(|it| &it.tasks);
     about(Failure::new(codes::CANNOT_DELETE_TASK), task)
         .with_message(format!("task {task} cannot be deleted: {obstacle}"))
         .with_detail("reason", obstacle.to_string())
-        .with_detail("delete_first", listed(ids.map(|id| json!(id.to_string()))))
+        .with_detail(list, listed(ids.map(|id| json!(id.to_string()))))
         .with_actions([action])
         .with_alternatives(alternative.map(Alternative::from))
 }

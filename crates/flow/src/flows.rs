@@ -1,6 +1,6 @@
 //! The flows of a store: what callers can do with tasks, and which tasks run in this process.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,9 +14,9 @@ use crate::engine::{
     Listed, Release, Update,
 };
 use crate::error::TaskError;
-use crate::plan::check_schemas;
+use crate::plan::{PlanError, Problems, check_schemas};
 use crate::ports::{self, Filter, JournalPage, Key, Page, Row, Rows, StoredOutcome, Tasks};
-use crate::task::{ReadTask, TaskId, read_tasks, read_webhook, refused_webhook, stored_webhook};
+use crate::task::{ReadTask, TaskId, read_as_far, read_webhook, refused_webhook, stored_webhook};
 use crate::webhooks::{Webhook, WebhookKey};
 
 /// The scope that gives access to the tasks of all callers.
@@ -87,23 +87,39 @@ impl Flows {
         release: Release,
     ) -> Result<Created, TaskError> {
         let ids = &*self.inner.ids;
-        let mut read = read_tasks(params, &mut || TaskId::from_random(ids.new_id()))?;
-        if let Some(webhook) = self.webhook(params)? {
-            let root = read.iter_mut().find(|it| it.task.parent.is_none());
-            let expected = "tasks/execute with the id of the root and webhook_config";
-            let joins = || refused_webhook("the tasks join a flow that exists already", expected);
-            root.ok_or_else(joins)?.task.definition.webhook = Some(webhook);
+        let new_id = &mut || TaskId::from_random(ids.new_id());
+        let (mut read, mut problems) = read_as_far(params, new_id);
+        if let Err(error) = self.add_webhook(params, &mut read) {
+            problems.add(error);
         }
-        self.add(read, caller, release).await
+        let generated = read.iter().filter(|it| !it.id_is_given);
+        let generated: BTreeSet<TaskId> = generated.map(|it| it.task.id).collect();
+        let added = self.add(read, problems, caller, release).await;
+        added.map_err(|error| match error {
+            TaskError::Plan(error) => error.without_ids(|id| generated.contains(id)).into(),
+            other => other,
+        })
+    }
+
+    /// Adds the webhook that a request describes to the root of its tasks.
+    fn add_webhook(&self, params: &Value, read: &mut [ReadTask]) -> Result<(), PlanError> {
+        let Some(webhook) = self.webhook(params)? else {
+            return Ok(());
+        };
+        let root = read.iter_mut().find(|it| it.task.parent.is_none());
+        let expected = "tasks/execute with the id of the root and webhook_config";
+        let joins = || refused_webhook("the tasks join a flow that exists already", expected);
+        root.ok_or_else(joins)?.task.definition.webhook = Some(webhook);
+        Ok(())
     }
 
     /// The webhook that a request describes.
-    pub(crate) fn webhook(&self, params: &Value) -> Result<Option<Webhook>, TaskError> {
+    pub(crate) fn webhook(&self, params: &Value) -> Result<Option<Webhook>, PlanError> {
         let webhook = read_webhook(params)?;
         if webhook.is_some() && self.webhook_key().is_none() {
             let reason = "this server has no webhooks";
             let expected = "no webhook, or a server with the setting tasks.webhook_secret";
-            return Err(refused_webhook(reason, expected).into());
+            return Err(refused_webhook(reason, expected));
         }
         Ok(webhook)
     }
@@ -124,11 +140,12 @@ impl Flows {
     async fn add(
         &self,
         read: Vec<ReadTask>,
+        mut problems: Problems,
         caller: &Caller,
         release: Release,
     ) -> Result<Created, TaskError> {
         // Compiling schemas takes long, and other callers may wait for the transaction.
-        let problems = check_schemas(&read);
+        check_schemas(&read, &mut problems);
         let (checked, caller) = (Arc::new((read, problems)), caller.clone());
         self.write(move |rows| {
             let (checked, caller) = (checked.clone(), caller.clone());

@@ -36,7 +36,7 @@ pub use step::{Action, Announcement, Queued, Run, TaskEvent, is_satisfied, step}
 pub use task::{
     DELAY_SECONDS_LIMIT, Definition, Dependency, InvalidName, InvalidPriority, InvalidTaskId,
     NAME_CHARACTERS_LIMIT, NESTING_LIMIT, NewTask, Phase, Priority, Provenance,
-    RETRY_ATTEMPTS_LIMIT, ReadTask, RequestPlace, SCHEMA_TYPES, Schemas, TaskId, TaskView,
+    RETRY_ATTEMPTS_LIMIT, ReadTask, RequestPlace, SCHEMA_TYPES, Schemas, TaskId, TaskView, Unread,
     read_task_id, read_tasks, result_object,
 };
 pub use webhooks::{WEBHOOK_URL_BYTES_LIMIT, WebhookKey};

@@ -1,5 +1,5 @@
 //! References in the inputs of a task: `{"$from": "<task id>", "pointer": "/a/b"}` is replaced by a value in the
-//! result of a dependency.
+//! result of a dependency. The inputs as a whole may be a reference to an object.
 //!
 //! [`references`] finds them when a plan is validated, [`resolve_stored`] replaces them before the task runs.
 
@@ -58,10 +58,7 @@ pub(crate) type Found = Result<(String, Reference), InvalidReference>;
 /// Finds the references in inputs, in the order of the members. Pointers start at the inputs.
 pub(crate) fn references(inputs: &Map<String, Value>) -> impl Iterator<Item = Found> + use<> {
     let mut found = Vec::new();
-    let mut path = Path::default();
-    for (name, value) in inputs {
-        path.within(name, |path| collect(value, path, &mut found));
-    }
+    collect_members(inputs, &mut Path::default(), &mut found);
     found.into_iter()
 }
 
@@ -73,21 +70,24 @@ pub(crate) fn may_have_references(definition: &str) -> bool {
 
 fn collect(value: &Value, path: &mut Path, found: &mut Vec<Found>) {
     match value {
-        Value::Object(members) if members.contains_key(FROM) => {
-            let reference = read(members, &path.0);
-            found.push(reference.map(|reference| (path.0.clone(), reference)));
-        }
-        Value::Object(members) => {
-            for (name, value) in members {
-                path.within(name, |path| collect(value, path, found));
-            }
-        }
+        Value::Object(members) => collect_members(members, path, found),
         Value::Array(items) => {
             for (position, item) in items.iter().enumerate() {
                 path.within(&position.to_string(), |path| collect(item, path, found));
             }
         }
         _ => {}
+    }
+}
+
+fn collect_members(members: &Map<String, Value>, path: &mut Path, found: &mut Vec<Found>) {
+    if members.contains_key(FROM) {
+        let reference = read(members, &path.0);
+        found.push(reference.map(|reference| (path.0.clone(), reference)));
+        return;
+    }
+    for (name, value) in members {
+        path.within(name, |path| collect(value, path, found));
     }
 }
 
@@ -157,20 +157,18 @@ pub(crate) fn redirect(
 ) -> Map<String, Value> {
     let members = inputs.iter();
     let members = members.map(|(name, value)| (name.clone(), redirected(value, new)));
-    members.collect()
+    let mut members: Map<String, Value> = members.collect();
+    let from = members.get(FROM).and_then(Value::as_str);
+    let from = from.and_then(|it| TaskId::from_str(it).ok());
+    if let Some(id) = from.and_then(new) {
+        members.insert(FROM.to_owned(), id.to_string().into());
+    }
+    members
 }
 
 fn redirected(value: &Value, new: &impl Fn(TaskId) -> Option<TaskId>) -> Value {
     match value {
-        Value::Object(members) => {
-            let mut members = redirect(members, new);
-            let from = members.get(FROM).and_then(Value::as_str);
-            let from = from.and_then(|it| TaskId::from_str(it).ok());
-            if let Some(id) = from.and_then(new) {
-                members.insert(FROM.to_owned(), id.to_string().into());
-            }
-            Value::Object(members)
-        }
+        Value::Object(members) => Value::Object(redirect(members, new)),
         Value::Array(items) => items.iter().map(|it| redirected(it, new)).collect(),
         other => other.clone(),
     }
@@ -189,6 +187,14 @@ pub(crate) enum ReferenceError {
         at: String,
         /// The reference.
         reference: Reference,
+    },
+    /// The inputs are a reference as a whole, and the value is not an object.
+    #[error("inputs have to be an object, and {reference} is {found}")]
+    NotAnObject {
+        /// The reference.
+        reference: Reference,
+        /// The type of the value.
+        found: &'static str,
     },
     /// The values of the references are too large together.
     #[error(
@@ -219,6 +225,9 @@ impl From<ReferenceError> for Failure {
                 return failure.with_violation(violation);
             }
             ReferenceError::Missing { at, reference } => (at, reference, "no such value"),
+            ReferenceError::NotAnObject { reference, .. } => {
+                (String::new(), reference, "not an object")
+            }
             ReferenceError::TooLarge { at, reference } => (at, reference, "too large"),
             ReferenceError::ResultsTooLarge { .. } => {
                 return failure
@@ -275,7 +284,7 @@ pub(crate) fn resolve_stored(
         }
     }
     let value = |it: &Reference| Some(values.get(it)?.as_ref());
-    Ok(Resolver::of(value).members(inputs)?)
+    Ok(Resolver::of(value).inputs(inputs)?)
 }
 
 /// Why references to stored results cannot be resolved.
@@ -302,6 +311,23 @@ impl<'a, F: Fn(&Reference) -> Option<Option<&'a Value>>> Resolver<F> {
             value,
             room: RESOLVED_BYTES_LIMIT,
             path: Path::default(),
+        }
+    }
+
+    /// Inputs may be a reference as a whole.
+    fn inputs(
+        &mut self,
+        inputs: &Map<String, Value>,
+    ) -> Result<Map<String, Value>, ReferenceError> {
+        if !inputs.contains_key(FROM) {
+            return self.members(inputs);
+        }
+        match self.reference(inputs)? {
+            Value::Object(members) => Ok(members),
+            other => Err(ReferenceError::NotAnObject {
+                reference: read(inputs, "").map_err(ReferenceError::Invalid)?,
+                found: type_name(&other),
+            }),
         }
     }
 

@@ -6,7 +6,6 @@
 mod attempt;
 mod clients;
 mod held;
-mod options;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use panpan_flow::{
     About, Definition, Dependency, KnownTask, Methods, NewTask, Plan, PlanError, ProblemKind,
-    ReadTask, RequestPlace, TaskId,
+    ReadTask, RequestPlace, TaskId, Unread,
 };
 use proptest::prelude::*;
 use uuid::Uuid;
@@ -39,6 +39,7 @@ fn task(number: usize, parent: Option<usize>, dependencies: &BTreeSet<usize>) ->
         },
         place: RequestPlace::Item(number),
         id_is_given: false,
+        unread: Unread::default(),
     }
 }
 

@@ -135,7 +135,7 @@ pub(super) static SETTINGS: [Setting; 43] = [
         .for_stdio(),
     of("builtin", List("a list of calls, json, services and tasks, or none", is_built_in_namespace,
         |draft, _, names| put(&mut draft.config.sources.built_in.namespaces, Some(Some(names.iter().filter(|it| *it != builtin::NONE).cloned().collect())))))
-        .flag("builtin", "NAMESPACE", "Serve only these built-in operations: calls, json, services, or none; can be repeated [default: \
+        .flag("builtin", "NAMESPACE", "Serve only these built-in operations: calls, json, services, tasks, or none; can be repeated [default: \
             all, as MCP tools only without a service or MCP server]")
         .for_stdio(),
     of("demo", Boolean(|draft, is_served| put(&mut draft.config.sources.built_in.demo, Some(Some(is_served)))))

@@ -80,12 +80,14 @@ fn a_stream_continues_after_the_last_event_that_was_received() {
     assert!(after_last.is_empty(), "{after_last:?}");
     assert_eq!(get("last-event-id: yesterday\r\n").status, 422);
     let unknown = format!("/tasks/{}/events", new_id());
-    let unknown = http::request(&flow.server.address, "GET", &unknown, "", "");
-    assert!(
-        unknown.text().contains("TASK_NOT_FOUND"),
-        "{}",
-        unknown.text()
-    );
+    for (path, status, code) in [
+        (unknown.as_str(), 404, "TASK_NOT_FOUND"),
+        ("/tasks/x/events", 422, "INVALID_INPUT"),
+    ] {
+        let refused = http::request(&flow.server.address, "GET", path, "", "");
+        assert_eq!(refused.status, status, "{}", refused.text());
+        assert!(refused.text().contains(code), "{}", refused.text());
+    }
 }
 
 #[test]

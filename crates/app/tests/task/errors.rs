@@ -219,3 +219,30 @@ fn if_no_server_listens_the_hint_says_what_to_do() {
         );
     }
 }
+
+#[test]
+fn tasks_that_were_created_before_are_found_and_not_created_again() {
+    for place in Place::both() {
+        let flow = json!([task(1, "root", "demo/echo", json!({}))]);
+        let file = place.folder.file("flow.json", flow.to_string());
+        place.task(&["run", &file]);
+        let again = place.task(&["run", &file]);
+        let messages = stderr(&again);
+        assert_eq!(again.status.code(), Some(1), "{messages}");
+        let (id, options) = (id(1), place.options());
+        for command in ["tree", "retry"] {
+            let hint = format!("`panpan task {command} {id}{options}`");
+            assert!(messages.contains(&hint), "{hint}: {messages}");
+        }
+    }
+}
+
+#[test]
+fn a_task_that_may_have_taken_effect_is_checked_before_it_runs_again() {
+    let place = Place::local();
+    let unknown = json!({"code": "ERR_OUTCOME_UNKNOWN"});
+    let flow = json!([task(1, "root", "demo/fail", unknown)]);
+    let messages = stderr(&place.run_tasks(&flow));
+    let check = format!("Check first whether task {} took effect", id(1));
+    assert!(messages.contains(&check), "{messages}");
+}

@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use panpan_runtime::ports::StoreError;
 
+use super::archive::kept_archives;
 use super::caller::{CallableMethods, Caller};
 use super::changes::Changes;
 use super::notice::{NOTIFY, notify};
+use super::unknown::{may_be_unknown, with_unknown_outcome};
 use super::view::{Visible, definition, find_visible, root_of, whole_flow};
 use super::work::{announce_rest, rest};
 use crate::error::{Blockers, LISTED_LIMIT, Obstacle, TaskError, Unsatisfied};
@@ -36,6 +38,8 @@ pub(crate) struct Executed {
     pub(crate) root: TaskId,
     /// How many tasks begin a new generation.
     pub(crate) reset: usize,
+    /// The first of those whose last outcome is unknown: they may take effect twice.
+    pub(crate) outcome_unknown: Vec<TaskId>,
     /// The number of the last event of the flow before.
     pub(crate) events_after: u64,
 }
@@ -58,6 +62,7 @@ pub(crate) async fn execute(
     };
     let methods = caller.authorities.methods(authority.text.as_deref());
     run.check_methods(&methods)?;
+    let outcome_unknown = run.outcome_unknown(rows, &methods).await?;
     authority.store(rows).await?;
     let (reset, announced) = run.start(rows).await?;
     if let Some(webhook) = &command.webhook {
@@ -67,6 +72,7 @@ pub(crate) async fn execute(
     Ok(Executed {
         root: root.id,
         reset,
+        outcome_unknown,
         events_after: last.saturating_sub(announced as u64),
     })
 }
@@ -102,7 +108,18 @@ async fn run_of_flow(
     let is_done = all.iter().all(|row| row.run.state == State::Completed);
     let is_again =
         |row: &&Row| row.run.state.is_terminal() && (is_done || row.run.state != State::Completed);
-    let again: BTreeSet<Key> = all.iter().filter(is_again).map(|row| row.key).collect();
+    let kept = kept_archives(rows, &all).await?;
+    let again = all
+        .iter()
+        .filter(is_again)
+        .map(|row| row.key)
+        .filter(|key| !kept.contains(key));
+    let again: BTreeSet<Key> = again.collect();
+    if kept.len() == all.len()
+        && let Some(row) = all.first()
+    {
+        return Err(TaskError::Archived(row.id));
+    }
     let again = match cascade {
         true => with_ended_dependents(rows, again).await?,
         false => again,
@@ -123,6 +140,12 @@ async fn run_of_task(rows: &mut dyn Rows, row: Row, cascade: bool) -> Result<Exe
         let unsatisfied = unsatisfied(rows, row.key).await?;
         let task = row.id;
         return Err(TaskError::Unsatisfied { task, unsatisfied });
+    }
+    if !kept_archives(rows, std::slice::from_ref(&row))
+        .await?
+        .is_empty()
+    {
+        return Err(TaskError::Archived(row.id));
     }
     let is_again = row.run.state.is_terminal();
     let again: BTreeSet<Key> = is_again.then_some(row.key).into_iter().collect();
@@ -155,6 +178,18 @@ impl Execution {
             }
         }
         Ok(())
+    }
+
+    /// The first tasks that may take effect twice: their last run may have had one, and they run again.
+    async fn outcome_unknown(
+        &self,
+        rows: &mut dyn Rows,
+        methods: &CallableMethods,
+    ) -> Result<Vec<TaskId>, StoreError> {
+        let all = self.released.iter().chain(&self.dependents);
+        let again = all.filter(|row| self.again.contains(&row.key));
+        let again: Vec<&Row> = again.filter(|row| may_be_unknown(row, methods)).collect();
+        with_unknown_outcome(rows, &again).await
     }
 
     /// Releases the tasks. Returns how many begin a new generation, and how many events were added.
@@ -202,10 +237,10 @@ async fn with_ended_dependents(
         let new: BTreeSet<Key> = edges.into_iter().map(|edge| edge.task).collect();
         let new: Vec<Key> = new.into_iter().filter(|key| !found.contains(key)).collect();
         let ended = rows.load(&new).await?.into_iter();
-        next = ended
-            .filter(|row| row.run.state.is_terminal())
-            .map(|row| row.key)
-            .collect();
+        let ended: Vec<Row> = ended.filter(|row| row.run.state.is_terminal()).collect();
+        let kept = kept_archives(rows, &ended).await?;
+        let ended = ended.into_iter().map(|row| row.key);
+        next = ended.filter(|key| !kept.contains(key)).collect();
         found.extend(&next);
     }
     Ok(found)

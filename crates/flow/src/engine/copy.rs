@@ -6,13 +6,16 @@ use panpan_failure::Violation;
 use panpan_runtime::ports::Ids;
 
 use super::caller::Caller;
-use super::create::{Created, Release, create};
+use super::create::{Created, Release, add};
 use super::view::{FoundTask, find, tree_definitions};
 use crate::error::TaskError;
 use crate::plan::{PlanError, PlanProblem, ProblemKind, Problems};
 use crate::ports::Rows;
 use crate::references::{redirect, references};
-use crate::task::{Definition, Dependency, NewTask, Provenance, ReadTask, RequestPlace, TaskId};
+use crate::state::State;
+use crate::task::{
+    Definition, Dependency, NewTask, Provenance, ReadTask, RequestPlace, TaskId, Unread,
+};
 
 /// Copies a task.
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +31,7 @@ pub(crate) struct Copy {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Copied {
     pub(crate) root: TaskId,
+    pub(crate) state: State,
     /// The dependencies on tasks that are not part of the copy, with the copies that had them.
     pub(crate) dropped: Vec<(TaskId, Dependency)>,
 }
@@ -54,18 +58,24 @@ pub(crate) async fn copy(
     let mut tasks = Vec::with_capacity(originals.len());
     for original in &originals {
         let definition = Definition::of_stored(&original.definition)?;
-        copies.check_references(original.row.id, &definition, &mut problems);
+        copies.check_references(original, &definition, &mut problems);
         tasks.push(copies.task(original, definition, &mut dropped));
     }
     problems.or_err(|| ())?;
     // The schemas were checked with the originals.
     let known = Problems::default();
-    let created = create(rows, caller, tasks, known, Release::Later).await;
-    let Created { root, .. } = created.map_err(|error| match error {
+    let created = add(rows, caller, tasks, known, Release::Later).await;
+    let created: Created = created.map_err(|error| match error {
         TaskError::Plan(error) => TaskError::Plan(copies.about_originals(error)),
         other => other,
     })?;
-    Ok(Copied { root, dropped })
+    let root = created.root;
+    let state = created.state(root);
+    Ok(Copied {
+        root,
+        state,
+        dropped,
+    })
 }
 
 /// The new ids of copied tasks.
@@ -95,7 +105,13 @@ impl Copies {
     }
 
     /// An input cannot refer to the result of a task that is not part of the copy.
-    fn check_references(&self, task: TaskId, definition: &Definition, problems: &mut Problems) {
+    fn check_references(
+        &self,
+        original: &FoundTask,
+        definition: &Definition,
+        problems: &mut Problems,
+    ) {
+        let (task, root) = (original.row.id, original.root);
         let found = references(&definition.inputs).filter_map(Result::ok);
         let outside = found.filter(|(_, it)| !self.ids.contains_key(&it.task));
         for (pointer, reference) in outside {
@@ -105,7 +121,9 @@ impl Copies {
                     "the inputs of task {task} refer at {pointer} to a task that is not copied with it"
                 );
                 let violation = Violation::value("/task_id", reason)
-                    .expected("a task whose inputs refer only to tasks that are copied, too")
+                    .expected(format!(
+                        "{root}, the root of the flow, with copy_children: true, which copies both"
+                    ))
                     .actual(reference.task.to_string());
                 PlanProblem::new(kind, task, violation)
             });
@@ -140,6 +158,7 @@ impl Copies {
             },
             place: RequestPlace::Only,
             id_is_given: false,
+            unread: Unread::default(),
         }
     }
 }

@@ -5,14 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use panpan_runtime::ports::StoreError;
 
+use super::archive;
 use super::caller::{Caller, FlowAuthority};
 use super::changes::announced;
 use super::check::{Checked, check};
 use super::turns::give_turns;
-use super::work::rest;
+use super::work::{announce_rest, rest};
 use crate::error::TaskError;
 use crate::plan::Problems;
 use crate::ports::{Edge, Key, NewRow, Row, Rows};
+use crate::state::State;
 use crate::step::{Queued, Run, is_satisfied};
 use crate::task::{Dependency, NewTask, ReadTask, TaskId};
 
@@ -36,10 +38,34 @@ pub(crate) struct Created {
     pub(crate) events_after: u64,
     /// When they were added.
     pub(crate) at: Timestamp,
+    /// Those of them that are completed from the start.
+    pub(crate) archives: BTreeSet<TaskId>,
+}
+
+impl Created {
+    /// The state of an added task.
+    pub(crate) fn state(&self, id: TaskId) -> State {
+        match self.archives.contains(&id) {
+            true => State::Completed,
+            false => State::Pending,
+        }
+    }
 }
 
 /// Validates tasks and adds them, all or none. The problems are those that are known already.
 pub(crate) async fn create(
+    rows: &mut dyn Rows,
+    caller: &Caller,
+    mut tasks: Vec<ReadTask>,
+    mut problems: Problems,
+    release: Release,
+) -> Result<Created, TaskError> {
+    archive::take_inputs(rows, caller, &mut tasks, &mut problems).await?;
+    add(rows, caller, tasks, problems, release).await
+}
+
+/// The same for archives that have their inputs already.
+pub(super) async fn add(
     rows: &mut dyn Rows,
     caller: &Caller,
     tasks: Vec<ReadTask>,
@@ -63,6 +89,7 @@ pub(crate) async fn create(
         keys: ids.iter().copied().zip(keys.iter().copied()).collect(),
         known: &known,
         originals: originals.collect(),
+        archives: archive::archives(tasks),
         authority: &authority,
         release,
         now: rows.now(),
@@ -74,11 +101,15 @@ pub(crate) async fn create(
     let ready = new_rows.iter_mut().map(|new| &mut new.row);
     give_turns(rows, ready.filter(|row| row.run.queued == Queued::Ready)).await?;
     rows.insert(&new_rows).await?;
+    archive::take_results(rows, tasks, &new_rows, &known).await?;
     let originals = new.originals.iter().filter_map(|id| known.get(id));
     let originals: Vec<Key> = originals.map(|row| row.key).collect();
     rows.mark_referenced(&originals).await?;
     let events_after = match plan.is_new_flow() {
-        true => 0,
+        true => {
+            announce_complete(rows, flow, release, &new_rows).await?;
+            0
+        }
         false => announce_joined(rows, flow, release, &new_rows).await?,
     };
     Ok(Created {
@@ -86,7 +117,23 @@ pub(crate) async fn create(
         ids,
         events_after,
         at: new.now,
+        archives: new.archives,
     })
+}
+
+/// A new flow in which nothing is left to do rests at once. The last step of a transaction.
+async fn announce_complete(
+    rows: &mut dyn Rows,
+    flow: Key,
+    release: Release,
+    new: &[NewRow],
+) -> Result<(), StoreError> {
+    let is_complete = new.iter().all(|it| it.row.run.state == State::Completed);
+    match (is_complete, release) {
+        (false, _) => Ok(()),
+        (true, Release::Now) => rest(rows, &[flow]).await.map(drop),
+        (true, Release::Later) => announce_rest(rows, &[flow]).await.map(drop),
+    }
 }
 
 /// Notes in the journal that released tasks have joined the flow, and that it rests if they are blocked, so that a reader
@@ -119,6 +166,8 @@ struct New<'a> {
     known: &'a BTreeMap<TaskId, Row>,
     /// The originals of copies, links and archives among them.
     originals: BTreeSet<TaskId>,
+    /// The archives among the new tasks.
+    archives: BTreeSet<TaskId>,
     authority: &'a FlowAuthority,
     release: Release,
     now: Timestamp,
@@ -133,10 +182,14 @@ impl New<'_> {
     fn run(&self, task: &NewTask) -> Run {
         let is_unsatisfied = |it: &&Dependency| {
             let stored = self.known.get(&it.id);
-            stored.is_none_or(|row| !is_satisfied(it.required, row.run.state))
+            let is_open = stored.is_none_or(|row| !is_satisfied(it.required, row.run.state));
+            is_open && !self.archives.contains(&it.id)
         };
         let waiting = task.dependencies.iter().filter(is_unsatisfied).count();
         let waiting = u32::try_from(waiting).unwrap_or(u32::MAX);
+        if self.archives.contains(&task.id) {
+            return archive::completed(Run::new(waiting, self.now), self.now);
+        }
         match self.release {
             Release::Now => Run::released(waiting, self.now),
             Release::Later => Run::new(waiting, self.now),

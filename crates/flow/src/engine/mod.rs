@@ -5,6 +5,8 @@
 //! transactions: `create`, `copy`, `update`, `claim`, `contents` and `work` (what a worker does), `commands` (what a
 //! caller does), `view` (what a caller reads), `sweep`. `turns` orders ready tasks; `notice` adds messages to webhooks.
 
+mod archive;
+mod blocking;
 mod caller;
 mod changes;
 mod check;
@@ -17,6 +19,7 @@ mod cycle;
 mod notice;
 mod sweep;
 mod turns;
+mod unknown;
 mod update;
 mod view;
 mod work;

@@ -17,12 +17,12 @@ use super::turns::give_turns;
 use super::view::{definition, find_visible, root_of};
 use super::work::rest;
 use crate::error::TaskError;
-use crate::plan::{About, PlanError, PlanProblem, ProblemKind, arrows, check_schemas};
+use crate::plan::{About, PlanError, PlanProblem, ProblemKind, Problems, arrows, check_schemas};
 use crate::ports::{Edge, Key, Row, Rows};
 use crate::state::{State, Transition};
 use crate::step::{Queued, TaskEvent, is_satisfied};
 use crate::task::{
-    Definition, Dependency, NewTask, Provenance, ReadTask, RequestPlace, TaskId, Updates,
+    Definition, Dependency, NewTask, Provenance, ReadTask, RequestPlace, TaskId, Unread, Updates,
 };
 
 /// Changes a task.
@@ -53,9 +53,9 @@ pub(crate) async fn update(
     }
     let change = state_change(&row, updates.status)?;
     allow(&row, change, updates)?;
-    let changed = updates.applied_to(&definition);
+    let mut changed = updates.applied_to(&definition);
     let dependencies = match updates.concern_the_plan() {
-        true => check_plan(rows, caller, &row, updates, &changed).await?,
+        true => check_plan(rows, caller, &row, updates, &mut changed).await?,
         false => Vec::new(),
     };
     let key = row.key;
@@ -113,11 +113,8 @@ fn allow(row: &Row, change: Option<StateChange>, updates: &Updates) -> Result<()
         });
     }
     if state != State::Pending && updates.dependencies.is_some() {
-        return Err(TaskError::Transition {
-            task: row.id,
-            transition: Transition::new(state, State::Pending),
-            reason: "dependencies can be changed only while the task is pending".to_owned(),
-        });
+        let task = row.id;
+        return Err(TaskError::FixedDependencies { task, state });
     }
     Ok(())
 }
@@ -128,7 +125,7 @@ async fn check_plan(
     caller: &Caller,
     row: &Row,
     updates: &Updates,
-    changed: &Definition,
+    changed: &mut Definition,
 ) -> Result<Vec<(Row, bool)>, TaskError> {
     let root = root_of(rows, row).await?;
     let dependencies = match &updates.dependencies {
@@ -136,7 +133,8 @@ async fn check_plan(
         None => dependencies(rows, row.key).await?,
     };
     let tasks = vec![as_new(rows, row, &dependencies, changed).await?];
-    let problems = check_schemas(&tasks);
+    let mut problems = Problems::default();
+    check_schemas(&tasks, &mut problems);
     let checked = check(rows, caller, Some(&root), tasks, problems).await;
     let mut found = stored(rows, row, &dependencies).await?;
     let cycle = cycle_through(rows, row.key, &found, &dependencies).await?;
@@ -144,8 +142,15 @@ async fn check_plan(
         (Err(TaskError::Plan(error)), Some(cycle)) => Err(error.and(cycle).into()),
         (Err(error), _) => Err(error),
         (Ok(_), Some(cycle)) => Err(cycle.into()),
-        (Ok(Checked { authority, .. }), None) => {
+        (
+            Ok(Checked {
+                authority, plan, ..
+            }),
+            None,
+        ) => {
             authority.store(rows).await?;
+            // The operation may have been written in another way.
+            changed.schemas.clone_from(&plan.top().definition.schemas);
             let rows = dependencies
                 .iter()
                 .filter_map(|it| Some((found.remove(&it.id)?, it.required)));
@@ -174,6 +179,7 @@ async fn as_new(
         },
         place: RequestPlace::Updates,
         id_is_given: false,
+        unread: Unread::default(),
     })
 }
 

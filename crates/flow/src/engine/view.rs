@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use panpan_runtime::ports::StoreError;
 
+use super::blocking::Blocking;
 use crate::error::TaskError;
 use crate::ports::{Edge, Ending, Filter, Key, Page, Row, Rows, StoredOutcome};
 use crate::state::State;
-use crate::step::is_satisfied;
 use crate::task::{Definition, Dependency, TaskId};
 
 /// The most tasks of a flow that are read at once.
@@ -89,7 +89,7 @@ pub(crate) struct FoundTask {
     pub(crate) definition: Arc<str>,
     pub(crate) outcome: Option<Ending>,
     pub(crate) dependencies: Vec<Dependency>,
-    /// Required dependencies that ended without success.
+    /// The tasks that ended without success and keep it from running.
     pub(crate) blocked_by: Vec<TaskId>,
 }
 
@@ -130,7 +130,8 @@ pub(crate) async fn find(
     id: TaskId,
 ) -> Result<FoundTask, TaskError> {
     let row = find_visible(rows, visible, id).await?;
-    let mut found = with_details(rows, vec![row], Fields::All).await?;
+    let blocking = &mut Blocking::default();
+    let mut found = with_details(rows, vec![row], Fields::All, blocking).await?;
     found.pop().ok_or(TaskError::NotFound(id))
 }
 
@@ -168,8 +169,9 @@ async fn as_fit(
     fields: Fields,
 ) -> Result<(Vec<FoundTask>, bool), StoreError> {
     let (mut fitting, mut bytes) = (Vec::new(), 0);
+    let mut blocking = Blocking::default();
     for some in found.chunks(DETAILS_AT_ONCE) {
-        for task in with_details(rows, some.to_vec(), fields).await? {
+        for task in with_details(rows, some.to_vec(), fields, &mut blocking).await? {
             bytes += task.bytes();
             if bytes > ANSWER_BYTES_LIMIT && !fitting.is_empty() {
                 return Ok((fitting, true));
@@ -221,7 +223,8 @@ pub(super) async fn tree_definitions(
     id: TaskId,
 ) -> Result<Vec<FoundTask>, TaskError> {
     let found = tree_rows(rows, visible, id).await?;
-    Ok(with_details(rows, found, Fields::Definition).await?)
+    let blocking = &mut Blocking::default();
+    Ok(with_details(rows, found, Fields::Definition, blocking).await?)
 }
 
 async fn tree_rows(
@@ -280,6 +283,7 @@ async fn with_details(
     rows: &mut dyn Rows,
     found: Vec<Row>,
     fields: Fields,
+    blocking: &mut Blocking,
 ) -> Result<Vec<FoundTask>, StoreError> {
     let keys: Vec<Key> = found.iter().map(|row| row.key).collect();
     let mut definitions: BTreeMap<Key, Arc<str>> = BTreeMap::new();
@@ -304,11 +308,14 @@ async fn with_details(
     let mut outcomes: BTreeMap<Key, StoredOutcome> = outcomes.map(|it| (it.key, it)).collect();
     let edges = rows.dependencies(&keys).await?;
     let others = others(rows, &found, &edges).await?;
+    if fields != Fields::Definition {
+        blocking.look(rows, &found, &edges).await?;
+    }
     let mut dependencies: BTreeMap<Key, Vec<Edge>> = BTreeMap::new();
     for edge in edges {
         dependencies.entry(edge.task).or_default().push(edge);
     }
-    let id_of = |key: Key| others.get(&key).map(|(id, _)| *id);
+    let id_of = |key: Key| others.get(&key).copied();
     let dependency = |edge: &Edge| {
         Some(Dependency {
             id: id_of(edge.on)?,
@@ -324,7 +331,7 @@ async fn with_details(
             root: id_of(row.flow).unwrap_or(row.id),
             definition: definitions.remove(&row.key).unwrap_or_default(),
             outcome: outcome.filter(is_current).map(|it| it.ending),
-            blocked_by: blocked_by(&row, &edges, &others),
+            blocked_by: blocking.causes(&row),
             dependencies: edges.iter().filter_map(dependency).collect(),
             row,
         }
@@ -337,14 +344,11 @@ fn summary(definition: &str) -> Result<Arc<str>, StoreError> {
     Ok(definition.summary().to_text().into())
 }
 
-type Others = BTreeMap<Key, (TaskId, State)>;
+type Others = BTreeMap<Key, TaskId>;
 
-/// Ids and states of the tasks that these refer to.
+/// Ids of the tasks that these refer to.
 async fn others(rows: &mut dyn Rows, found: &[Row], edges: &[Edge]) -> Result<Others, StoreError> {
-    let mut others: Others = found
-        .iter()
-        .map(|row| (row.key, (row.id, row.run.state)))
-        .collect();
+    let mut others: Others = found.iter().map(|row| (row.key, row.id)).collect();
     let referred = found
         .iter()
         .flat_map(|row| row.parent.into_iter().chain([row.flow]));
@@ -353,19 +357,6 @@ async fn others(rows: &mut dyn Rows, found: &[Row], edges: &[Edge]) -> Result<Ot
     missing.sort_unstable();
     missing.dedup();
     let loaded = rows.load(&missing).await?.into_iter();
-    others.extend(loaded.map(|row| (row.key, (row.id, row.run.state))));
+    others.extend(loaded.map(|row| (row.key, row.id)));
     Ok(others)
-}
-
-/// The required dependencies that ended without success, while the task is pending.
-fn blocked_by(row: &Row, edges: &[Edge], others: &Others) -> Vec<TaskId> {
-    if row.run.state != State::Pending {
-        return Vec::new();
-    }
-    let blocking = edges.iter().filter_map(|edge| {
-        let (id, state) = others.get(&edge.on)?;
-        let blocks = state.is_terminal() && !is_satisfied(edge.required, *state);
-        blocks.then_some(*id)
-    });
-    blocking.collect()
 }

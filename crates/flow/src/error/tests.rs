@@ -91,8 +91,8 @@ fn refusals() -> Vec<(TaskError, &'static str, &'static [&'static str])> {
             "Wait until the tasks in unsatisfied",
             &["tasks/execute first"],
         ),
-        (executing(State::InProgress), "tasks/events", &[]),
-        (executing(State::Pending), "tasks/events", &[]),
+        (executing(State::InProgress), "tasks/get", &[]),
+        (executing(State::Pending), "tasks/get", &[]),
         (
             TaskError::InProgress {
                 task,

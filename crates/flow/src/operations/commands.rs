@@ -7,10 +7,9 @@ use panpan_runtime::Context;
 use serde_json::{Value, json};
 
 use super::caller;
-use crate::engine::{Cancel, Copy, Execute, Release, Update};
+use crate::engine::{Cancel, Copy, Execute, Executed, Release, Update};
 use crate::flows::Flows;
 use crate::plan::{PlanError, PlanProblem, ProblemKind};
-use crate::state::State;
 use crate::task::{Provenance, TaskId, read_task_id, read_updates};
 
 pub(super) async fn create(
@@ -21,13 +20,14 @@ pub(super) async fn create(
     let caller = caller(&context);
     let created = flows.create(&input, &caller, Release::Later);
     let created = created.await?;
-    let pending = State::Pending.word();
-    let task = |id: &TaskId| json!({"id": id.to_string(), "status": pending});
+    let task = |id: &TaskId| json!({"id": id.to_string(), "status": created.state(*id).word()});
     if input.get("tasks").is_none() {
         return Ok(created.ids.first().map_or(Value::Null, task));
     }
     let tasks: Vec<Value> = created.ids.iter().map(task).collect();
-    Ok(json!({"id": created.root.to_string(), "status": pending, "tasks": tasks}))
+    let mut answer = task(&created.root);
+    answer["tasks"] = tasks.into();
+    Ok(answer)
 }
 
 pub(super) async fn execute(
@@ -40,7 +40,7 @@ pub(super) async fn execute(
         .get("cascade")
         .and_then(Value::as_bool)
         .unwrap_or(true);
-    let (root, reset, events_after) = match (input.get("tasks"), input.get("task_id")) {
+    let executed = match (input.get("tasks"), input.get("task_id")) {
         (Some(_), Some(_)) => return Err(misused(both_given()).into()),
         (None, None) => return Err(misused(Violation::missing("/tasks")).into()),
         (Some(tasks), None) => {
@@ -48,7 +48,12 @@ pub(super) async fn execute(
             let created = flows.create(&tasks, &caller, Release::Now).await?;
             // For protocols that answer with the new task.
             context.set_extra(Some(json!({"task": {"created_at": created.at}})));
-            (created.root, 0, created.events_after)
+            Executed {
+                root: created.root,
+                reset: 0,
+                outcome_unknown: Vec::new(),
+                events_after: created.events_after,
+            }
         }
         (None, Some(_)) => {
             let id = read_task_id(&input, "task_id")?;
@@ -57,16 +62,20 @@ pub(super) async fn execute(
                 cascade,
                 webhook: flows.webhook(&input)?,
             };
-            let executed = flows.execute(&caller, command).await?;
-            (executed.root, executed.reset, executed.events_after)
+            flows.execute(&caller, command).await?
         }
     };
-    Ok(json!({
-        "root_task_id": root.to_string(),
+    let mut answer = json!({
+        "root_task_id": executed.root.to_string(),
         "status": "started",
-        "reset": reset,
-        "events_after": events_after,
-    }))
+        "reset": executed.reset,
+        "events_after": executed.events_after,
+    });
+    if !executed.outcome_unknown.is_empty() {
+        let unknown = executed.outcome_unknown.iter().map(TaskId::to_string);
+        answer["outcome_unknown"] = unknown.collect::<Vec<_>>().into();
+    }
+    Ok(answer)
 }
 
 fn both_given() -> Violation {
@@ -119,7 +128,7 @@ pub(super) async fn copy(
     Ok(json!({
         "original_task_id": command.id.to_string(),
         "copied_task_id": copied.root.to_string(),
-        "status": State::Pending.word(),
+        "status": copied.state.word(),
         "dropped_dependencies": dropped.collect::<Vec<Value>>(),
     }))
 }

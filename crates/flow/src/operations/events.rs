@@ -30,13 +30,15 @@ pub(super) fn open(
         let id = read_task_id(&input, "task_id")?;
         let found = flows.get(&caller(&context), id).await?;
         let after = input.get("after").and_then(Value::as_u64);
+        let flow = (found.row.flow, found.root);
+        let after = reached(&flows, flow, after.unwrap_or_default()).await?;
         Ok(Events {
             changes: flows.tasks().changes(),
             flows,
             context,
             flow: found.row.flow,
             root: found.root,
-            after: after.unwrap_or_default(),
+            after,
             read: VecDeque::new(),
             is_over: false,
         })
@@ -45,6 +47,15 @@ pub(super) fn open(
         Ok(events) => stream::unfold(events, Events::next).left_stream(),
         Err(failure) => stream::iter([Err(failure)]).right_stream(),
     })
+}
+
+/// Where to begin to read. A number that this flow has not reached is of another flow, so all of the journal is new.
+async fn reached(flows: &Flows, flow: (Key, TaskId), after: u64) -> Result<u64, Failure> {
+    if after == 0 {
+        return Ok(0);
+    }
+    let entries = flows.announcements(flow, after - 1, 1).await?;
+    Ok(if entries.is_empty() { 0 } else { after })
 }
 
 /// A journal that is being read.

@@ -12,9 +12,9 @@ mod view;
 
 use std::sync::Arc;
 
-use panpan_contract::operation::{OperationSpec, OperationType};
+use panpan_contract::operation::{OperationName, OperationSpec, OperationType};
 use panpan_failure::{Failure, Violation};
-use panpan_runtime::{Context, Operation, Registration, similar_names};
+use panpan_runtime::{Context, Operation, Registration, Related, similar_names};
 use serde_json::{Map, Value};
 
 use crate::authority::Authority;
@@ -56,14 +56,26 @@ where
 {
     let flows = flows.clone();
     let handler = move |context: Context, input: Arc<Value>| run(flows.clone(), context, input);
-    Registration::new(spec, handler).relaying()
+    Registration::new(spec, handler)
+        .relaying()
+        .related_to(related())
+}
+
+/// The operations that show tasks.
+fn related() -> Related {
+    Related {
+        shows_effect: OperationName::new("tasks/get").ok(),
+        lists: OperationName::new("tasks/list").ok(),
+    }
 }
 
 fn events(flows: &Flows) -> Registration {
     let flows = flows.clone();
     let open =
         move |context: Context, input: Arc<Value>| events::open(flows.clone(), context, input);
-    Registration::streaming(specs::events(), open).relaying()
+    Registration::streaming(specs::events(), open)
+        .relaying()
+        .related_to(related())
 }
 
 fn caller(context: &Context) -> Caller {
@@ -90,21 +102,29 @@ impl Authorities for AnyAuthority {
         let identity = authority.and_then(|it| Authority::from_text(it).into_identity());
         let callable = self.0.callable_by(identity.as_deref()).into_iter();
         // A stream has no result.
-        let callable = callable.filter(|it| it.spec().op_type != OperationType::Subscription);
-        Arc::new(Operations(callable.collect()))
+        let streams = |it: &Arc<Operation>| it.spec().op_type == OperationType::Subscription;
+        let (streams, callable) = callable.partition(streams);
+        Arc::new(Operations { callable, streams })
     }
 }
 
 /// Operations that can be called, ordered by name, as methods of tasks.
 #[derive(Debug)]
-struct Operations(Vec<Arc<Operation>>);
+struct Operations {
+    callable: Vec<Arc<Operation>>,
+    streams: Vec<Arc<Operation>>,
+}
 
 impl Operations {
     fn find(&self, method: &str) -> Option<&Operation> {
-        let method = method.strip_prefix('/').unwrap_or(method);
-        let found = self.0.binary_search_by(|it| it.name().as_str().cmp(method));
-        found.ok().map(|position| &*self.0[position])
+        find(&self.callable, method)
     }
+}
+
+fn find<'a>(operations: &'a [Arc<Operation>], method: &str) -> Option<&'a Operation> {
+    let method = method.strip_prefix('/').unwrap_or(method);
+    let found = operations.binary_search_by(|it| it.name().as_str().cmp(method));
+    found.ok().map(|position| &*operations[position])
 }
 
 impl Methods for Operations {
@@ -112,8 +132,30 @@ impl Methods for Operations {
         self.find(method).is_some()
     }
 
+    /// Tools have `__` in place of the slash, and callers of JSON-RPC may write a dot.
+    fn with_alias(&self, alias: &str) -> Option<String> {
+        let names = [alias.replace("__", "/"), alias.replace('.', "/")];
+        let mut named = names.into_iter().filter(|it| self.exists(it));
+        let found = named.next()?;
+        let is_only = named.all(|it| it == found);
+        is_only.then_some(found)
+    }
+
+    fn streams(&self, method: &str) -> bool {
+        find(&self.streams, method).is_some()
+    }
+
+    fn changes(&self, method: &str) -> bool {
+        let operation = self.find(method);
+        operation.is_none_or(|it| it.spec().op_type == OperationType::Mutation)
+    }
+
+    fn input_schema(&self, method: &str) -> Option<&Value> {
+        self.find(method).map(|it| &it.spec().input_schema)
+    }
+
     fn similar(&self, method: &str) -> Vec<String> {
-        let known = self.0.iter().map(|it| it.name().as_str());
+        let known = self.callable.iter().map(|it| it.name().as_str());
         let similar = similar_names(method, known).into_iter();
         similar.map(str::to_owned).collect()
     }

@@ -11,6 +11,9 @@ use crate::plan::TASKS_LIMIT;
 pub(super) const LIST_DEFAULT: u64 = 100;
 pub(super) const LIST_LIMIT: u64 = 1000;
 
+/// The largest number in an input that all JSON parsers read exactly.
+const NUMBER_LIMIT: u64 = (1 << 53) - 1;
+
 fn spec(name: &str, op_type: OperationType, description: &str, input: Value) -> OperationSpec {
     let name = OperationName::new(name).expect("the names of the protocol are operation names");
     let mut spec = OperationSpec::new(name, op_type);
@@ -43,9 +46,9 @@ fn task() -> Value {
         "name": {"description": "1 to 255 characters."},
         "parent_id": {"description": "The id of the task above it in the tree."},
         "priority": {"description": "0 (urgent), 1 (high), 2 (normal) or 3 (low)."},
-        "schemas": {"description": "`method` names the operation to call; `input_schema` describes its inputs."},
+        "schemas": {"description": "`method` names the operation to call, or its tool; `input_schema` describes its inputs."},
         "inputs": {"description": "The input of the operation. {\"$from\": \"<task id>\", \"pointer\": \"/a\"} \
-            is replaced by a value in the result of a dependency."},
+            is replaced by a value in the result of a dependency; the inputs as a whole may be one, too."},
         "dependencies": {"description": "Tasks that have to end first: [{\"id\": …, \"required\": true}]."},
         "params": {"description": "Settings. `call` has the options of the call: `idempotency_key`, shared with direct \
             calls of the same operation, and `timeout_ms` for each attempt."},
@@ -231,7 +234,7 @@ pub(super) fn statistics() -> OperationSpec {
 pub(super) fn events() -> OperationSpec {
     let members = json!({
         "task_id": id(),
-        "after": {"type": "integer", "minimum": 0, "default": 0,
+        "after": {"type": "integer", "minimum": 0, "maximum": NUMBER_LIMIT, "default": 0,
             "description": "The number of the last event that was received."},
     });
     spec(
@@ -252,5 +255,7 @@ fn add_page(members: &mut Value) {
     members["limit"] = json!({
         "type": "integer", "minimum": 1, "maximum": LIST_LIMIT, "default": LIST_DEFAULT,
     });
-    members["offset"] = json!({"type": "integer", "minimum": 0, "default": 0});
+    members["offset"] = json!({
+        "type": "integer", "minimum": 0, "maximum": NUMBER_LIMIT, "default": 0,
+    });
 }

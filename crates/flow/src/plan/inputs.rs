@@ -9,8 +9,8 @@ use panpan_runtime::{SentSchema, check_once};
 use serde_json::{Map, Value};
 
 use super::{Draft, Methods, PlanProblem, ProblemKind, Problems};
-use crate::references::references;
-use crate::task::{Definition, ReadTask, TaskId};
+use crate::references::{Found, InvalidReference, references};
+use crate::task::{Definition, Provenance, ReadTask, TaskId};
 
 /// The draft of schemas that state none.
 const DEFAULT_DRAFT: &str = "http://json-schema.org/draft-07/schema#";
@@ -20,10 +20,10 @@ pub const SCHEMAS_LIMIT: usize = 1000;
 
 /// Checks the `input_schema` of each task, and the inputs against it. This needs neither stored tasks nor operations,
 /// and takes long if there are many schemas.
-pub(crate) fn check_schemas(tasks: &[ReadTask]) -> Problems {
-    let (mut problems, mut compiled) = (Problems::default(), Schemas::default());
+pub(crate) fn check_schemas(tasks: &[ReadTask], problems: &mut Problems) {
+    let mut compiled = Schemas::default();
     for read in tasks {
-        compiled.check_task(read, &mut problems);
+        compiled.check_task(read, problems);
     }
     let count = compiled.seen.len();
     if count > SCHEMAS_LIMIT {
@@ -37,55 +37,134 @@ pub(crate) fn check_schemas(tasks: &[ReadTask]) -> Problems {
             PlanProblem::new(kind, None, violation)
         });
     }
-    problems
 }
 
 impl Draft<'_> {
     pub(super) fn check_inputs(&mut self, methods: &dyn Methods) {
         for at in 0..self.tasks.len() {
-            if !self.check_references(at) {
-                self.check_against_operation(at, methods);
+            let referring = self.check_references(at);
+            if !self.tasks[at].unread.inputs {
+                self.check_against_operation(at, &referring, methods);
             }
         }
     }
 
-    /// What the operation itself would refuse when the task runs.
-    fn check_against_operation(&mut self, at: usize, methods: &dyn Methods) {
+    /// What the operation itself would refuse when the task runs, whatever the references stand for.
+    fn check_against_operation(&mut self, at: usize, referring: &[String], methods: &dyn Methods) {
         let definition = &self.tasks[at].task.definition;
         let Some(method) = definition.operation().filter(|it| methods.exists(it)) else {
             return;
         };
-        let violations = methods.violations(&method, &definition.inputs);
+        let mut violations = methods.violations(&method, &definition.inputs);
+        if !referring.is_empty() {
+            let schema = methods.input_schema(&method).unwrap_or(&Value::Null);
+            retain_certain(&mut violations, referring, schema);
+        }
         let inputs = self.pointer(at, "inputs");
         for violation in violations {
             self.note(ProblemKind::Malformed, at, || under(&inputs, violation));
         }
     }
 
-    /// Checks the references of a task, and returns whether it has any.
-    fn check_references(&mut self, at: usize) -> bool {
+    /// Checks the references of a task, and returns where they are in the inputs.
+    fn check_references(&mut self, at: usize) -> Vec<String> {
         let task = &self.tasks[at].task;
         let mut found = references(&task.definition.inputs).peekable();
-        if found.peek().is_none() {
-            return false;
+        // The references of an archive are no longer resolved.
+        let is_archive = matches!(task.definition.origin, Provenance::Archive(_));
+        if is_archive || found.peek().is_none() {
+            return Vec::new();
         }
         let dependencies = task.dependencies.iter().map(|it| it.id);
         let dependencies: HashSet<TaskId, FixedState> = dependencies.collect();
         let inputs = self.pointer(at, "inputs");
+        let mut referring = Vec::new();
         for found in found {
             match found {
-                Ok((_, reference)) if dependencies.contains(&reference.task) => {}
-                Ok((pointer, reference)) => self.note(ProblemKind::Dependency, at, || {
-                    let reason = "the reference is not to a dependency of this task";
-                    Violation::value(format!("{inputs}{pointer}/$from"), reason)
-                        .expected("the id of a task in its dependencies")
-                        .actual(reference.task.to_string())
-                }),
-                Err(invalid) => self.note(ProblemKind::Schema, at, || under(&inputs, invalid.0)),
+                Ok((pointer, reference)) => {
+                    if !dependencies.contains(&reference.task) {
+                        self.note(ProblemKind::Dependency, at, || {
+                            let reason = "the reference is not to a dependency of this task";
+                            Violation::value(format!("{inputs}{pointer}/$from"), reason)
+                                .expected("the id of a task in its dependencies")
+                                .actual(reference.task.to_string())
+                        });
+                    }
+                    referring.push(pointer);
+                }
+                Err(InvalidReference(mut invalid)) => {
+                    referring.push(object_of(&invalid.pointer).to_owned());
+                    invalid.pointer.insert_str(0, &inputs);
+                    self.note(ProblemKind::Schema, at, || invalid);
+                }
             }
         }
-        true
+        referring
     }
+}
+
+/// Where inputs have references. Invalid ones are reported when references are checked.
+fn referring(inputs: &Map<String, Value>) -> Vec<String> {
+    let pointer = |found: Found| match found {
+        Ok((pointer, _)) => pointer,
+        Err(InvalidReference(violation)) => object_of(&violation.pointer).to_owned(),
+    };
+    references(inputs).map(pointer).collect()
+}
+
+/// The object that has the member at a pointer.
+fn object_of(pointer: &str) -> &str {
+    pointer.rsplit_once('/').map_or("", |(object, _)| object)
+}
+
+/// Keeps the violations that remain whatever the references stand for.
+fn retain_certain(violations: &mut Vec<Violation>, referring: &[String], schema: &Value) {
+    let open: HashSet<&str, FixedState> = referring
+        .iter()
+        .map(|reference| first_condition(reference, schema))
+        .collect();
+    violations.retain(|violation| {
+        let pointer = violation.pointer.as_str();
+        let is_above = referring.iter().any(|it| is_within(it, pointer));
+        !is_above && !open.iter().any(|it| is_within(pointer, it))
+    });
+}
+
+/// Whether a pointer is to a value or to a part of it.
+fn is_within(pointer: &str, value: &str) -> bool {
+    let rest = pointer.strip_prefix(value);
+    rest.is_some_and(|it| it.is_empty() || it.starts_with('/'))
+}
+
+/// The pointer to the outermost value on the way to a reference whose schema can depend on what the reference stands for;
+/// the reference itself if no other one does.
+fn first_condition<'a>(reference: &'a str, schema: &Value) -> &'a str {
+    const CONDITIONS: [&str; 11] = [
+        "$ref",
+        "$dynamicRef",
+        "allOf",
+        "anyOf",
+        "dependencies",
+        "dependentRequired",
+        "dependentSchemas",
+        "if",
+        "not",
+        "oneOf",
+        "unevaluatedProperties",
+    ];
+    let (mut schema, mut end) = (schema, 0);
+    for step in reference.split('/').skip(1) {
+        let has_condition = CONDITIONS.iter().any(|it| schema.get(it).is_some());
+        let name = step.replace("~1", "/").replace("~0", "~");
+        let next = schema.get("properties").and_then(|it| it.get(&name));
+        match next.filter(|_| !has_condition) {
+            Some(next) => schema = next,
+            None if has_condition => return &reference[..end],
+            None => schema = &Value::Null,
+        }
+        end += 1 + step.len();
+    }
+    reference
 }
 
 /// Schemas that are compiled already: tasks often have the same one.
@@ -97,28 +176,28 @@ struct Schemas {
 }
 
 impl Schemas {
-    /// Inputs with references are only known when the task runs.
+    /// What references stand for is only known when the task runs.
     fn check_task(&mut self, read: &ReadTask, problems: &mut Problems) {
         let definition = &read.task.definition;
         let schemas = definition.schemas.as_ref();
         let Some(schema) = schemas.and_then(|it| it.input_schema()) else {
             return;
         };
-        let has_references = references(&definition.inputs).next().is_some();
-        let inputs = match has_references {
-            true => Map::new(),
-            false => definition.inputs.clone(),
-        };
+        let inputs = Value::Object(definition.inputs.clone());
         let kind = ProblemKind::Schema;
-        let violations = match self.check(schema, &Value::Object(inputs)) {
+        let violations = match self.check(schema, &inputs) {
             Err(reason) => {
                 let pointer = format!("{}/input_schema", read.place.member("schemas"));
                 let violation = Violation::value(pointer, format!("invalid JSON Schema: {reason}"))
                     .expected("a JSON Schema, draft-07 unless $schema states another");
                 vec![violation]
             }
-            Ok(_) if has_references => Vec::new(),
-            Ok(violations) => {
+            Ok(_) if read.unread.inputs => Vec::new(),
+            Ok(mut violations) => {
+                let referring = referring(&definition.inputs);
+                if !referring.is_empty() {
+                    retain_certain(&mut violations, &referring, schema);
+                }
                 let inputs = read.place.member("inputs");
                 let violations = violations.into_iter();
                 violations.map(|it| under(&inputs, it)).collect()

@@ -125,12 +125,19 @@ impl Draft<'_> {
             let pointer = format!("{}/method", self.pointer(at, "schemas"));
             self.problems.note(ProblemKind::Executor, || {
                 let name = shown(&method.into()).unwrap_or_default();
-                let violation = Violation::value(pointer, "there is no operation of this name")
-                    .expected("the name of an operation that you may call")
+                let reason = match methods.streams(method) {
+                    true => "the operation streams, and a task cannot keep a stream",
+                    false => "there is no operation of this name",
+                };
+                let violation = Violation::value(pointer, reason)
+                    .expected("the name of a query or mutation that you may call")
                     .actual(name.clone());
                 let about = About::Method {
                     name: name.as_str().unwrap_or_default().to_owned(),
-                    similar: methods.similar(method),
+                    similar: match methods.streams(method) {
+                        true => Vec::new(),
+                        false => methods.similar(method),
+                    },
                 };
                 PlanProblem::new(ProblemKind::Executor, read.task.id, violation).about(about)
             });

@@ -71,6 +71,30 @@ pub trait Methods {
     /// Whether a task can run an operation of this name.
     fn exists(&self, method: &str) -> bool;
 
+    /// The operation that this is another name of, such as that of its tool.
+    fn with_alias(&self, alias: &str) -> Option<String> {
+        let _ = alias;
+        None
+    }
+
+    /// Whether this is an operation that streams, which a task cannot run.
+    fn streams(&self, method: &str) -> bool {
+        let _ = method;
+        false
+    }
+
+    /// Whether an existing operation may change something.
+    fn changes(&self, method: &str) -> bool {
+        let _ = method;
+        true
+    }
+
+    /// The schema of the input of an existing operation.
+    fn input_schema(&self, method: &str) -> Option<&Value> {
+        let _ = method;
+        None
+    }
+
     /// Existing operations with similar names, the most similar first.
     fn similar(&self, method: &str) -> Vec<String>;
 
@@ -120,18 +144,20 @@ impl Plan {
         known: &dyn KnownTasks,
         methods: &dyn Methods,
     ) -> Result<Self, PlanError> {
-        let problems = check_schemas(&tasks);
+        let mut problems = Problems::default();
+        check_schemas(&tasks, &mut problems);
         Self::with_problems(tasks, known, methods, problems)
     }
 
     /// Validates tasks whose own schemas are checked already, or returns all problems with those of the schemas.
     pub(crate) fn with_problems(
-        tasks: Vec<ReadTask>,
+        mut tasks: Vec<ReadTask>,
         known: &dyn KnownTasks,
         methods: &dyn Methods,
         problems: Problems,
     ) -> Result<Self, PlanError> {
         check_limits(&tasks)?;
+        replace_aliases(&mut tasks, methods);
         let mut draft = Draft {
             positions: Positions::with_capacity_and_hasher(tasks.len(), FixedState::default()),
             tasks: &tasks,
@@ -218,6 +244,19 @@ impl Draft<'_> {
     /// A task outside the plan that the caller may see.
     fn outside(&self, id: TaskId) -> Option<KnownTask> {
         self.known.find(id).filter(|it| it.is_visible)
+    }
+}
+
+/// Tasks keep the names of operations: a tool or its name may be gone when they run.
+fn replace_aliases(tasks: &mut [ReadTask], methods: &dyn Methods) {
+    for read in tasks {
+        let schemas = read.task.definition.schemas.as_mut();
+        let Some(schemas) = schemas.filter(|it| !methods.exists(it.method())) else {
+            continue;
+        };
+        if let Some(method) = methods.with_alias(schemas.method()) {
+            *schemas = schemas.clone().with_method(method);
+        }
     }
 }
 

@@ -82,6 +82,8 @@ pub enum About {
     Cycle(Vec<TaskId>),
     /// The first of several roots.
     Roots(Vec<TaskId>),
+    /// A task that already has the id of a new one.
+    Existing(TaskId),
     /// An operation that does not exist.
     Method {
         /// Its name.
@@ -147,6 +149,21 @@ impl Problems {
         }
     }
 
+    /// Adds the problems of an error.
+    pub(crate) fn add(&mut self, error: PlanError) {
+        let hidden = error.count - error.problems.len();
+        let first = error.kind();
+        for problem in error.problems {
+            self.note(problem.kind, || problem);
+        }
+        self.counts[first as usize] += hidden;
+    }
+
+    /// Whether there is any.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.listed.is_empty()
+    }
+
     /// The value, or all problems.
     pub(crate) fn or_err<T>(mut self, value: impl FnOnce() -> T) -> Result<T, PlanError> {
         if self.listed.is_empty() {
@@ -188,6 +205,17 @@ impl PlanError {
     pub(crate) fn map(mut self, replace: impl FnMut(PlanProblem) -> PlanProblem) -> Self {
         self.problems = self.problems.into_iter().map(replace).collect();
         self
+    }
+
+    /// The same error without ids that were generated for tasks that do not exist.
+    pub(crate) fn without_ids(self, is_generated: impl Fn(&TaskId) -> bool) -> Self {
+        self.map(|mut problem| {
+            problem.task = problem.task.filter(|id| !is_generated(id));
+            if let About::Roots(roots) = &mut problem.about {
+                roots.retain(|id| !is_generated(id));
+            }
+            problem
+        })
     }
 
     /// The problems: at most [`PROBLEMS_LIMIT`] of each kind, and at least one.
@@ -256,7 +284,12 @@ fn with_about(failure: Failure, about: &About) -> Failure {
             .with_detail("cycle", listed_cycle(cycle))
             // The first task is in the list twice.
             .with_detail("cycle_length", cycle.len().saturating_sub(1)),
+        About::Roots(roots) if roots.is_empty() => failure,
         About::Roots(roots) => failure.with_detail("roots", listed(roots)),
+        About::Existing(id) => failure.with_actions([format!(
+            "Call tasks/get with {id} first: an earlier request may have created these tasks; use new ids only for \
+             other work"
+        )]),
         About::Method { name, similar } => {
             let failure = failure.with_detail("executor", name.as_str());
             let Some(nearest) = similar.first() else {

@@ -13,37 +13,47 @@ impl Draft<'_> {
         for (at, read) in self.tasks.iter().enumerate() {
             let position = u32::try_from(at).expect("the number of tasks is limited");
             let id = read.task.id;
-            let taken = match self.positions.entry(id) {
+            match self.positions.entry(id) {
                 Entry::Occupied(first) => {
                     let first = self.tasks[*first.get() as usize].place.pointer();
-                    Some(format!("duplicate id: {first} has it too"))
+                    self.note_repeated_id(at, &first);
                 }
                 Entry::Vacant(vacant) => {
                     vacant.insert(position);
-                    let exists = read.id_is_given && self.known.find(id).is_some();
-                    exists.then(|| format!("duplicate id: task {id} exists already"))
+                    if read.id_is_given && self.known.find(id).is_some() {
+                        self.note_existing(at, id);
+                    }
                 }
-            };
-            if let Some(reason) = taken {
-                let pointer = self.pointer(at, "id");
-                let violation = Violation::value(pointer, reason);
-                let expected = "a new id, or none to have one generated";
-                self.note(ProblemKind::Tree, at, || violation.expected(expected));
             }
         }
+    }
+
+    fn note_repeated_id(&mut self, at: usize, first: &str) {
+        let pointer = self.pointer(at, "id");
+        self.note(ProblemKind::Tree, at, || {
+            Violation::value(pointer, format!("duplicate id: {first} has it too"))
+                .expected("a new id, or none to have one generated")
+        });
+    }
+
+    /// A request whose response was lost is often repeated with the same ids.
+    fn note_existing(&mut self, at: usize, id: TaskId) {
+        let pointer = self.pointer(at, "id");
+        self.problems.note(ProblemKind::Tree, || {
+            let reason = format!("duplicate id: task {id} already exists");
+            let violation = Violation::value(pointer, reason)
+                .expected("a new id for other work, or none to have one generated");
+            PlanProblem::new(ProblemKind::Tree, id, violation).about(About::Existing(id))
+        });
     }
 
     /// Checks parents, and returns the position of the task above all others if there is one.
     pub(super) fn check_tree(&mut self) -> Option<usize> {
         if self.tasks.is_empty() {
-            self.problems.note(ProblemKind::Tree, || {
-                let violation = Violation::value("/tasks", "the list has no tasks");
-                PlanProblem::new(
-                    ProblemKind::Tree,
-                    None,
-                    violation.expected("at least one task"),
-                )
-            });
+            // Perhaps none of them could be read.
+            if self.problems.is_empty() {
+                self.note_no_tasks();
+            }
             return None;
         }
         let mut parents: Vec<Option<usize>> = Vec::with_capacity(self.tasks.len());
@@ -55,6 +65,7 @@ impl Draft<'_> {
             match (parent, inside) {
                 (Some(_), Some(_)) => {}
                 (Some(id), None) if self.outside(id).is_none() => self.note_parent(at, id),
+                (None, None) if read.unread.parent => {}
                 _ => tops.push(at),
             }
         }
@@ -69,6 +80,14 @@ impl Draft<'_> {
             self.note_roots(&tops);
         }
         tops.first().copied()
+    }
+
+    fn note_no_tasks(&mut self) {
+        let kind = ProblemKind::Tree;
+        self.problems.note(kind, || {
+            let violation = Violation::value("/tasks", "the list has no tasks");
+            PlanProblem::new(kind, None, violation.expected("at least one task"))
+        });
     }
 
     fn note_parent(&mut self, at: usize, parent: TaskId) {

@@ -216,6 +216,13 @@ pub(crate) fn original_with_result(definition: &str) -> Option<TaskId> {
     origin.original().filter(|_| origin.needs_completed())
 }
 
+/// Whether a stored definition is that of an archive. Other definitions are not parsed.
+pub(crate) fn is_archive(definition: &str) -> bool {
+    let parsed = || Definition::from_text(definition).ok();
+    definition.contains("\"origin\":{\"archive\":")
+        && parsed().is_some_and(|it| matches!(it.origin, Provenance::Archive(_)))
+}
+
 /// The webhook in a stored definition. Definitions without one are not parsed.
 pub(crate) fn stored_webhook(definition: &str) -> Option<Webhook> {
     if !definition.contains("\"webhook\":{") {
@@ -254,6 +261,14 @@ impl Schemas {
     /// Sets the schema of the inputs; `null` means none.
     pub fn with_input_schema(mut self, schema: Value) -> Self {
         self.input_schema = Some(schema).filter(|it| !it.is_null());
+        self
+    }
+
+    /// The same with another operation, unless its name is empty.
+    pub(crate) fn with_method(mut self, method: String) -> Self {
+        if let Ok(method) = NonEmpty::try_from(method) {
+            self.method = method;
+        }
         self
     }
 

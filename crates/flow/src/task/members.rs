@@ -98,6 +98,11 @@ pub(super) fn is_known(name: &str) -> bool {
     SET_BY_CLIENT.contains(&name) || SET_BY_SERVER.iter().any(|it| it.name == name)
 }
 
+/// Whether a client sets this member of a single task, and not of a whole flow.
+pub(super) fn is_of_one_task(name: &str) -> bool {
+    SET_BY_CLIENT.contains(&name) && name != WEBHOOK
+}
+
 /// Where a task is in the parameters of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RequestPlace {

@@ -3,6 +3,7 @@
 //! `read` reads tasks from JSON with all violations at once, `write` writes the task object of the protocol.
 //! Values that could be invalid have private fields, so that a definition is valid wherever it is.
 
+mod call_options;
 mod definition;
 mod id;
 mod members;
@@ -13,13 +14,14 @@ mod write;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+pub(crate) use call_options::TaskCallOptions;
 pub use definition::{Definition, InvalidName, NAME_CHARACTERS_LIMIT, SCHEMA_TYPES, Schemas};
-pub(crate) use definition::{original_with_result, stored_webhook};
+pub(crate) use definition::{is_archive, original_with_result, stored_webhook};
 pub use id::{InvalidTaskId, TaskId};
 pub use members::{NESTING_LIMIT, RequestPlace};
 pub(crate) use read::too_many_tasks;
-pub use read::{ReadTask, read_task_id, read_tasks};
-pub(crate) use read::{Updates, read_updates, read_webhook, refused_webhook};
+pub use read::{ReadTask, Unread, read_task_id, read_tasks};
+pub(crate) use read::{Updates, read_as_far, read_updates, read_webhook, refused_webhook};
 pub use retry::{DELAY_SECONDS_LIMIT, RETRY_ATTEMPTS_LIMIT};
 pub use write::{Phase, TaskView, result_object};
 

@@ -1,5 +1,6 @@
 //! Runs one attempt of a task: resolves its inputs, calls its operation, and says how it ended.
 
+use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,13 +9,12 @@ use panpan_contract::retry::Attempt;
 use panpan_failure::{Effect, Failure, Redacted, codes};
 use panpan_runtime::ports::Scope;
 use panpan_runtime::{
-    CallRequest, CancellationToken, Dispatcher, IdempotencyKey, Identity, Origin, Progress,
-    ReportProgress, TaskAttempt, TaskState,
+    AskClient, CallRequest, CancellationToken, Dispatcher, IdempotencyKey, Identity, Origin,
+    Progress, ReportProgress, TaskAttempt, TaskState,
 };
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::clients::TaskClients;
-use super::options::TaskCallOptions;
 use crate::authority::Authority;
 use crate::engine::{ClaimedTask, Contents, Ended, NOTIFY};
 use crate::kept::kept_text;
@@ -22,7 +22,7 @@ use crate::limits::OPERATION_MISSING_MS;
 use crate::plan::inputs::input_violations;
 use crate::ports::Ending;
 use crate::references::{ReferenceError, Unresolved, may_have_references, resolve_stored};
-use crate::task::{Definition, Provenance};
+use crate::task::{Definition, Provenance, TaskCallOptions};
 
 /// The largest result of a task, in bytes. What was returned beside it is kept as far as there is room.
 pub const RESULT_BYTES_LIMIT: usize = 4 * 1024 * 1024;
@@ -72,50 +72,68 @@ pub(super) async fn run_attempt(
     if definition.origin.needs_completed() {
         return stand_in(contents.original, definition.origin);
     }
+    // A task without an operation only groups others.
     let Some(schemas) = &definition.schemas else {
-        // A task without an operation only groups others.
-        return completed(&Value::Object(Map::new()), None);
+        return completed(&json!({}), None);
     };
     let method = schemas.method();
     if dispatcher.with_registry(|it| it.get(method).is_none()) {
         return not_offered(&task, method);
     }
-    let authority = contents.authority.clone();
-    let options = TaskCallOptions::of(definition.params.as_ref());
-    let (inputs, options) = match (inputs(contents, &definition), options) {
-        (Ok(inputs), Ok(options)) => (inputs, options),
-        (Err(failure), _) | (_, Err(failure)) => return failed_before(method, failure),
-    };
-    let authority = authority.as_deref().map(Authority::from_text);
+    let authority = contents.authority.as_deref().map(Authority::from_text);
     let owner = authority.as_ref().map(Authority::state_owner);
     let caller = authority.and_then(Authority::into_identity);
-    let history = history(&task);
-    let state = TaskState {
-        history: history.clone(),
-        scope: scope(&task, method, caller.as_deref()),
-        policy: definition.retry,
-        abandoned: task.was_abandoned.then_some(task.row.run.recoveries),
+    let request = CallRequest {
+        origin: origin(method),
+        caller: caller.clone(),
+        ..CallRequest::from_wire(method, Value::Null)
     };
-    let client = clients
-        .zip(definition.params.as_ref())
-        .and_then(|(clients, params)| {
-            clients.client(task.row.id, task.row.owner.as_deref(), params)
-        });
+    let options = call_options(&definition);
+    let (inputs, options) = match (inputs(contents, &definition), options) {
+        (Ok(inputs), Ok(options)) => (inputs, options),
+        (Err(failure), _) | (_, Err(failure)) => {
+            return not_called(dispatcher, request, &definition, failure);
+        }
+    };
+    let service_key = service_key(&task);
+    let scope = scope(service_key.as_ref(), method, caller.as_deref());
+    let state = state(&task, &definition, scope);
+    let history = state.history.clone();
+    let client = client(clients, &task, &definition);
     // A caller that runs a task again, or a copy of it, wants the call to be made again.
     let is_first = is_first_run(&task, definition.origin);
     let request = CallRequest {
-        origin: origin(method),
+        input: Value::Object(inputs).into(),
         owner: owner.unwrap_or_default(),
         key: options.key.filter(|_| is_first),
-        timeout_ms: options.timeout_ms,
-        caller,
+        service_key,
+        timeout_ms: options.timeout_ms.map(NonZeroU64::get),
         abort: Some(stop),
         progress: Some(progress),
         client,
-        ..CallRequest::from_wire(method, Value::Object(inputs))
+        ..request
     };
     let attempt = dispatcher.dispatch_task(request, state).await;
     after(attempt, method, history)
+}
+
+fn state(task: &ClaimedTask, definition: &Definition, scope: Option<Scope>) -> TaskState {
+    TaskState {
+        history: history(task),
+        scope,
+        policy: definition.retry,
+        abandoned: task.was_abandoned.then_some(task.row.run.recoveries),
+    }
+}
+
+/// The client that created the task, if it answers questions.
+fn client(
+    clients: Option<&dyn TaskClients>,
+    task: &ClaimedTask,
+    definition: &Definition,
+) -> Option<Arc<dyn AskClient>> {
+    let params = definition.params.as_ref()?;
+    clients?.client(task.row.id, task.row.owner.as_deref(), params)
 }
 
 /// How the task goes on after an attempt.
@@ -131,6 +149,38 @@ fn after(attempt: TaskAttempt, method: &str, history: Vec<Attempt>) -> Ended {
         Ok(output) => completed(&output, extra.as_deref()),
         Err(failure) => failed(method, &failure, extra.as_deref()),
     }
+}
+
+/// The end of a task whose operation cannot be called: the same failure as that of a call that is refused.
+fn not_called(
+    dispatcher: &Dispatcher,
+    request: CallRequest,
+    definition: &Definition,
+    failure: Failure,
+) -> Ended {
+    let method = request.operation.clone();
+    let request = CallRequest {
+        input: Value::Object(definition.inputs.clone()).into(),
+        ..request
+    };
+    let refused = dispatcher.reject(request, failure.with_effect(Effect::None));
+    match refused.into_value() {
+        Err(failure) => failed(&method, &failure, None),
+        Ok(output) => completed(&output, None),
+    }
+}
+
+/// The options of the call. Those of a stored task are valid unless an earlier version stored it.
+fn call_options(definition: &Definition) -> Result<TaskCallOptions, Failure> {
+    TaskCallOptions::of(definition.params.as_ref()).map_err(|violations| {
+        let violations = violations.into_iter().map(|mut it| {
+            it.pointer.insert_str(0, "/params");
+            it
+        });
+        Failure::new(codes::INVALID_INPUT_ERROR)
+            .with_message("the options of the call are not valid")
+            .with_violations(violations)
+    })
 }
 
 fn is_first_run(task: &ClaimedTask, origin: Provenance) -> bool {
@@ -221,12 +271,21 @@ fn history(task: &ClaimedTask) -> Vec<Attempt> {
     history.and_then(Result::ok).unwrap_or_default()
 }
 
-/// The scope of the key that the service gets: one for each generation of a task.
-fn scope(task: &ClaimedTask, method: &str, caller: Option<&Identity>) -> Option<Scope> {
+/// The key of the call: one for each generation of a task. A failure names it, and the service recognises a direct call
+/// with it as the same one.
+fn service_key(task: &ClaimedTask) -> Option<IdempotencyKey> {
+    let (id, generation) = (task.row.id, task.row.run.generation);
+    let key = match generation {
+        0 | 1 => format!("task-{id}"),
+        _ => format!("task-{id}-{generation}"),
+    };
+    IdempotencyKey::new(&key).ok()
+}
+
+/// The scope of the key that the service gets.
+fn scope(key: Option<&IdempotencyKey>, method: &str, caller: Option<&Identity>) -> Option<Scope> {
     let operation = OperationName::new(method.trim_start_matches('/')).ok()?;
-    let key = IdempotencyKey::new(&format!("task-{}", task.row.id)).ok()?;
-    let scope = Scope::of(caller.map(|it| it.id.as_str()), &operation, &key);
-    Some(scope.of_generation(task.row.run.generation))
+    Some(Scope::of(caller.map(|it| it.id.as_str()), &operation, key?))
 }
 
 fn completed(output: &Value, extra: Option<&Value>) -> Ended {

@@ -128,7 +128,7 @@ impl Claimed {
             .map(|held| held.lease.scope.of_generation(held.generation));
         let from_caller = || Some(scope(operation, call, call.key.as_ref()?));
         let generated =
-            || honours_key(operation).then(|| scope(operation, call, &generated_key(call.id)));
+            || honours_key(operation).then(|| scope(operation, call, &call.service_key()));
         held.or_else(from_caller).or_else(generated)
     }
 }

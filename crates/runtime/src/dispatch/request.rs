@@ -14,6 +14,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use super::claim::generated_key;
 use super::input_options::InputOptions;
 use crate::credentials::Credentials;
 use crate::handler::{AskClient, ReportProgress};
@@ -46,6 +47,9 @@ pub struct CallRequest {
     /// Whether the gateway generated the key because the caller sent none. The caller can repeat the call
     /// with it only after a failure named it.
     pub key_is_generated: bool,
+    /// The key for services that recognise keys, if the call has none. By default one is made from the id of the
+    /// call.
+    pub service_key: Option<IdempotencyKey>,
     /// How to treat a key that another call holds.
     pub in_flight: InFlight,
     /// The seed for the jitter of retry delays.
@@ -155,6 +159,7 @@ impl CallRequest {
             owner: StateOwner::Anyone,
             key: None,
             key_is_generated: false,
+            service_key: None,
             in_flight: InFlight::default(),
             retry_seed: None,
             timeout_ms: None,
@@ -211,6 +216,12 @@ impl Call {
     /// The key that the caller sent.
     pub(super) fn caller_key(&self) -> Option<&IdempotencyKey> {
         self.key.as_ref().filter(|_| !self.key_is_generated)
+    }
+
+    /// The key that a service gets if the call has none.
+    pub(super) fn service_key(&self) -> IdempotencyKey {
+        let stated = self.service_key.clone();
+        stated.unwrap_or_else(|| generated_key(self.id))
     }
 
     /// Whether the caller has cancelled it.

@@ -94,8 +94,14 @@ pub fn operation_not_found<'a>(
 /// The known names that differ from a requested one only in spelling or notation. Names of another service
 /// and names with another verb never match.
 pub fn similar_names<'a>(requested: &str, known: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let known: Vec<&str> = known.collect();
+    let same = known.iter().filter(|it| is_other_notation(requested, it));
+    let same: Vec<&str> = same.take(SIMILAR_NAMES_LIMIT).copied().collect();
+    if !same.is_empty() {
+        return same;
+    }
     let requested = NameParts::of(requested);
-    let known = known.filter(|it| requested.may_mean(it));
+    let known = known.into_iter().filter(|it| requested.may_mean(it));
     if requested.namespace.is_some() {
         return nearest(&requested.whole, known);
     }
@@ -112,8 +118,18 @@ pub fn similar_names<'a>(requested: &str, known: impl Iterator<Item = &'a str>) 
     named.take(SIMILAR_NAMES_LIMIT).collect()
 }
 
-/// How many operations are suggested for a name without a service.
+/// How many operations are suggested for a name without a service, or in another notation.
 const SIMILAR_NAMES_LIMIT: usize = 3;
+
+/// Whether two names differ only in case and in the characters between their words: demo.echo, demo/echo.
+fn is_other_notation(name: &str, other: &str) -> bool {
+    let letters = |name: &str| -> String {
+        let letters = name.chars().filter(|it| it.is_alphanumeric());
+        letters.flat_map(char::to_lowercase).collect()
+    };
+    let name = letters(name);
+    !name.is_empty() && name == letters(other)
+}
 
 /// The name of an operation or tool without its service.
 fn last_part(name: &str) -> &str {
@@ -132,7 +148,10 @@ struct NameParts {
 
 impl NameParts {
     fn of(name: &str) -> Self {
-        let whole = name.replace("__", "/");
+        let mut whole = name.replace("__", "/");
+        if !whole.contains('/') {
+            whole = whole.replacen('.', "/", 1);
+        }
         let (namespace, last) = match whole.rsplit_once('/') {
             Some((namespace, last)) => (Some(namespace.to_owned()), last),
             None => (None, whole.as_str()),
@@ -162,6 +181,11 @@ fn is_misspelling(word: &str, other: &str) -> bool {
     const SHORT: usize = 4;
     let is_long = word.len() > SHORT && other.len() > SHORT;
     let begins_alike = word.chars().next() == other.chars().next();
+    let adds_first_letter = |long: &str, short: &str| {
+        let rest = long.chars().next().map(|it| &long[it.len_utf8()..]);
+        short.len() >= SHORT && rest == Some(short)
+    };
+    let is_long = is_long || adds_first_letter(word, other) || adds_first_letter(other, word);
     word == other || ((is_long || begins_alike) && !nearest(word, [other]).is_empty())
 }
 
@@ -192,6 +216,12 @@ mod tests {
             ("getOrder", &["shop/getOrder", "store/getOrder"]),
             ("list_order", &["shop/list_orders"]),
             ("removeOrder", &[]),
+            ("shop.getOrder", &["shop/getOrder"]),
+            ("shop.getOrdr", &["shop/getOrder"]),
+            ("shop/GetOrder", &["shop/getOrder"]),
+            ("shop_get_order", &["shop/getOrder"]),
+            ("shop/xlist_orders", &["shop/list_orders"]),
+            ("shop/ist_orders", &[]),
         ] {
             let found = similar_names(requested, known.into_iter());
             assert_eq!(found, expected, "{requested}");

@@ -7,7 +7,7 @@ use panpan_contract::operation::NAME_LENGTH_LIMIT;
 use panpan_failure::{Effect, Failure, Repeat, codes, size};
 use serde_json::{Map, Value};
 
-use super::claim::{generated_key, gets_generated_key, may_be_repeated_by_caller};
+use super::claim::{gets_generated_key, may_be_repeated_by_caller};
 use super::raised::{Raised, RaisedBy};
 use super::request::Call;
 use crate::idempotency::IdempotencyKey;
@@ -111,7 +111,7 @@ fn key_for_details(
     match &call.key {
         Some(key) if is_unknown => Some(key.clone()),
         key if may_have_happened && gets_generated_key(operation, call) => {
-            Some(key.clone().unwrap_or_else(|| generated_key(call.id)))
+            Some(key.clone().unwrap_or_else(|| call.service_key()))
         }
         _ => None,
     }

@@ -42,7 +42,9 @@ pub(crate) fn handlers(world: &Arc<Observed>) -> Vec<Registration> {
         ),
         Registration::new(
             recognising_keys(spec("http/call", OperationType::Mutation)),
-            move |_: Context, input: Arc<Value>| {
+            move |context: Context, input: Arc<Value>| {
+                let key = context.downstream_key();
+                send.keys.lock().unwrap().extend(key);
                 send.requests.lock().unwrap().push(Value::clone(&input));
                 let answer = send.answers.lock().unwrap().pop();
                 async move {

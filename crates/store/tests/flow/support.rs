@@ -49,6 +49,8 @@ pub(crate) struct Observed {
     pub(crate) go: Notify,
     /// The requests of webhooks, in order.
     pub(crate) requests: Mutex<Vec<Value>>,
+    /// The keys of these requests.
+    pub(crate) keys: Mutex<Vec<String>>,
     /// How the next webhooks answer: with a failure, or not at all.
     pub(crate) answers: Mutex<Vec<Option<Failure>>>,
 }
@@ -56,6 +58,10 @@ pub(crate) struct Observed {
 impl Observed {
     pub(crate) fn runs(&self) -> Vec<String> {
         self.runs.lock().unwrap().clone()
+    }
+
+    pub(crate) fn keys(&self) -> Vec<String> {
+        self.keys.lock().unwrap().clone()
     }
 
     pub(crate) fn requests(&self) -> Vec<Value> {

@@ -23,6 +23,9 @@ use crate::gateway::Surface;
 use crate::items::Items;
 use crate::jsonrpc::{self, Params};
 
+/// The operation that shows whether there is such a task.
+const GET: &str = "tasks/get";
+
 /// The operation that both subscribe to.
 const EVENTS: &str = "tasks/events";
 
@@ -48,7 +51,10 @@ pub(super) async fn follow(
         }
     };
     match last_event_id(request.headers()) {
-        Ok(after) => followed(state, &caller, json!({"task_id": task, "after": after})),
+        Ok(after) => match missing(&state, &caller, &task).await {
+            None => followed(state, &caller, json!({"task_id": task, "after": after})),
+            Some(failure) => refused(&failure),
+        },
         Err(failure) => response::refused(&state, Dialect::Call, EVENTS, failure),
     }
 }
@@ -56,11 +62,28 @@ pub(super) async fn follow(
 fn followed(state: HttpState, caller: &Caller, input: Value) -> Response {
     match subscribe(&state, caller, input) {
         Ok(items) => event_stream(state, items, Dialect::Call, Format::WHOLE, None),
-        Err(failure) => {
-            let status = response::status(&failure);
-            response::of_failure(&failure, status, Dialect::Call, Envelope::default())
-        }
+        Err(failure) => refused(&failure),
     }
+}
+
+fn refused(failure: &Redacted) -> Response {
+    let status = response::status(failure);
+    response::of_failure(failure, status, Dialect::Call, Envelope::default())
+}
+
+/// Why this caller has no such task. A stream says so only in its first event, when its status has been sent.
+async fn missing(state: &HttpState, caller: &Caller, task: &str) -> Option<Redacted> {
+    let of_task = [
+        codes::TASK_NOT_FOUND,
+        codes::TASK_NOT_OWNED,
+        codes::UNAUTHORIZED,
+        codes::INVALID_INPUT,
+    ];
+    let request = CallRequest::from_wire(GET, json!({"task_id": task}));
+    let found = state.0.gateway.call(Surface::Http, caller, request).await;
+    let failure = found.outcome.err()?;
+    let is_about_task = of_task.iter().any(|it| it.code == failure.code().as_str());
+    is_about_task.then_some(failure)
 }
 
 fn last_event_id(headers: &HeaderMap) -> Result<u64, Failure> {

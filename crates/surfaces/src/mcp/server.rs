@@ -179,7 +179,7 @@ impl Server {
 }
 
 /// Suggests only names that the caller can see.
-fn unknown_tool(name: &str, listed: &[Tool]) -> ErrorData {
+pub(super) fn unknown_tool(name: &str, listed: &[Tool]) -> ErrorData {
     let nearest = similar_names(name, listed.iter().map(|tool| &*tool.name));
     rpc_error::unknown_tool(&truncated(name), &nearest)
 }

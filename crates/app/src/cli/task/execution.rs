@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use panpan_failure::Effect;
+use panpan_failure::{Effect, Redacted, Violation};
 use panpan_flow::TaskId;
 use panpan_runtime::CancellationToken;
 use serde_json::Value;
@@ -12,6 +12,7 @@ use super::super::INTERRUPTED;
 use super::super::call::{End, unless_interrupted};
 use super::super::error::NEGATIVE;
 use super::super::terminal::is_dumb;
+use super::flow::SeenFlow;
 use super::operations::STOP_TIMEOUT;
 use super::render::summary;
 use super::screen::{self, Screen};
@@ -20,6 +21,13 @@ use super::{Console, NewTasks, load, options};
 use crate::signals::Signals;
 
 const EXECUTE: &str = "tasks/execute";
+
+/// Whether tasks were refused because the one with this id already exists.
+fn has_run_before(failure: &Redacted, id: &str) -> bool {
+    let is_existing =
+        |it: &Violation| it.reason.contains(id) && it.reason.contains("already exists");
+    failure.violations().iter().any(is_existing)
+}
 
 impl Console<'_> {
     /// Creates tasks and runs them.
@@ -31,14 +39,22 @@ impl Console<'_> {
             End::NoResponse(failure) => failure.effect() != Effect::None,
             _ => false,
         };
-        if let Some(id) = tasks
-            .root
-            .filter(|_| is_unknown && self.operations.keeps_tasks())
-        {
+        let created = tasks.root.filter(|_| self.operations.keeps_tasks());
+        if let Some(id) = created.as_ref().filter(|_| is_unknown) {
             let options = self.common.target.repeated();
             writeln!(
                 io::stderr(),
                 "\nhint: `panpan task tree {id}{options}` shows the tasks if they were created"
+            )?;
+        }
+        if let (Some(id), End::Failed { failure, .. }) = (&created, &end)
+            && has_run_before(failure, id)
+        {
+            let options = self.common.target.repeated();
+            writeln!(
+                io::stderr(),
+                "\nhint: `panpan task tree {id}{options}` shows the tasks that exist, \
+                 `panpan task retry {id}{options}` runs what is left of them"
             )?;
         }
         Ok(exit_code)
@@ -157,13 +173,26 @@ impl Console<'_> {
         if succeeded {
             return Ok(0);
         }
-        let options = self.common.target.repeated();
-        writeln!(
-            messages,
-            "\nhint: `panpan task list --root {root} --status failed{options}` prints the failures; \
-             `panpan task retry {root}{options}` runs what failed again"
-        )?;
+        writeln!(messages, "\nhint: {}", self.failed_hint(root, &flow))?;
         Ok(NEGATIVE)
+    }
+
+    fn failed_hint(&self, root: TaskId, flow: &SeenFlow) -> String {
+        let options = self.common.target.repeated();
+        let failures = format!(
+            "`panpan task list --root {root} --status failed{options}` prints the failures"
+        );
+        let retry = format!("`panpan task retry {root}{options}` runs what failed again");
+        let unclear = flow.rows().iter().find(|row| row.task.may_have_happened);
+        match unclear {
+            Some(row) => {
+                let id = row.task.id;
+                format!(
+                    "{failures}. Check first whether task {id} took effect: {retry}, also tasks that did"
+                )
+            }
+            None => format!("{failures}; {retry}"),
+        }
     }
 
     fn interrupted(&self, root: TaskId) -> String {

@@ -104,6 +104,7 @@ impl SeenFlow {
         let begins_again = event.state == State::Pending;
         if begins_again || starts {
             task.problem = None;
+            task.may_have_happened = false;
             task.retry_at = None;
             task.attempts = u32::from(starts);
         }

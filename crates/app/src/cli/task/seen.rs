@@ -1,7 +1,7 @@
 //! Tasks and events of a flow, as the operations return them and as much of them as is shown.
 
 use jiff::Timestamp;
-use panpan_failure::Failure;
+use panpan_failure::{Effect, Failure};
 use panpan_flow::{Announcement, Dependency, State, TaskId};
 use serde::Deserialize;
 use serde_json::Value;
@@ -21,6 +21,8 @@ pub(super) struct SeenTask {
     pub(super) dependencies: Vec<Dependency>,
     /// The failure and its next move, or the reason of a cancelled task.
     pub(super) problem: Option<String>,
+    /// Whether it failed and may have taken effect nevertheless.
+    pub(super) may_have_happened: bool,
     pub(super) updated_at: Timestamp,
 }
 
@@ -87,6 +89,9 @@ impl SeenTask {
             attempts: task.attempts,
             retry_at: task.retry_at,
             dependencies: task.dependencies,
+            may_have_happened: failure
+                .as_ref()
+                .is_some_and(|it| it.effect() != Effect::None),
             problem: failure.as_ref().map(problem).or(task.error),
             updated_at: task.updated_at,
         })

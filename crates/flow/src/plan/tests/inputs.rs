@@ -98,7 +98,7 @@ fn references_are_to_dependencies_of_the_task() {
 }
 
 #[test]
-fn inputs_with_references_are_not_checked_against_the_schema_yet() {
+fn what_references_stand_for_is_not_checked_against_the_schema_yet() {
     let schema = |schema: Value| {
         let second = with(
             task(2, Some(1), &[1]),
@@ -108,8 +108,14 @@ fn inputs_with_references_are_not_checked_against_the_schema_yet() {
         let schemas = json!({"method": "shop/list", "input_schema": schema});
         tasks([task(1, None, &[]), with(second, "schemas", schemas)])
     };
-    let integer = json!({"properties": {"n": {"type": "integer"}}, "required": ["m"]});
+    let integer = json!({"properties": {"n": {"type": "integer"}}});
     assert!(plan(&schema(integer)).is_ok());
+    let missing = json!({"properties": {"n": {"type": "integer"}}, "required": ["m"]});
+    check(
+        &schema(missing),
+        -32005,
+        json!({"field": "/tasks/1/inputs/m"}),
+    );
     check(
         &schema(json!({"type": "objekt"})),
         -32005,

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Shop, id, plan, shown, task, tasks};
 use crate::plan::*;
-use crate::task::{Definition, Dependency, RequestPlace};
+use crate::task::{Definition, Dependency, RequestPlace, Unread};
 
 #[test]
 fn problems_beyond_the_limit_are_counted() {
@@ -41,6 +41,7 @@ fn new_task(number: usize, parent: Option<usize>, dependencies: Vec<usize>) -> R
         },
         place: RequestPlace::Item(number),
         id_is_given: false,
+        unread: Unread::default(),
     }
 }
 

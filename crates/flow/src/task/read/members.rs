@@ -4,10 +4,11 @@ use panpan_contract::retry::RetryPolicy;
 use panpan_failure::Violation;
 use panpan_failure::pointer::joined;
 use panpan_runtime::shown;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{Reader, UUID, task_id};
 use crate::plan::ProblemKind;
+use crate::task::call_options::TaskCallOptions;
 use crate::task::definition::SCHEMA_TYPES;
 use crate::task::members::{NESTING_LIMIT, SET_BY_SERVER, is_deeper_than, wrong_type};
 use crate::task::retry::read_retry;
@@ -89,6 +90,18 @@ impl Reader<'_> {
             self.malformed(|| violation);
         }
         None
+    }
+
+    pub(super) fn params(&mut self) -> Option<Map<String, Value>> {
+        let params = self.object("params", true)?;
+        let at = self.place.member("params");
+        if let Err(violations) = TaskCallOptions::of(Some(&params)) {
+            for mut violation in violations {
+                violation.pointer.insert_str(0, &at);
+                self.malformed(|| violation);
+            }
+        }
+        Some(params)
     }
 
     /// Everything wrong with an origin is an invalid task schema, also a malformed id.

@@ -15,7 +15,7 @@ use panpan_failure::pointer::joined;
 use panpan_runtime::shown;
 use serde_json::{Map, Value};
 
-use super::members::{RequestPlace, is_known, wrong_type};
+use super::members::{RequestPlace, is_known, is_of_one_task, wrong_type};
 use super::{Definition, NAME_CHARACTERS_LIMIT, NewTask, Priority, TaskId};
 use crate::plan::{PlanError, PlanProblem, ProblemKind, Problems, TASKS_LIMIT};
 
@@ -31,6 +31,17 @@ pub struct ReadTask {
     pub place: RequestPlace,
     /// Whether the client chose the id. It could be in use already.
     pub id_is_given: bool,
+    /// What could not be read: nothing that follows from it is a problem of its own.
+    pub unread: Unread,
+}
+
+/// The members of a task that could not be read, as far as others depend on them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unread {
+    /// `parent_id`.
+    pub parent: bool,
+    /// `inputs`.
+    pub inputs: bool,
 }
 
 const UUID: &str = "UUID v4 format";
@@ -43,6 +54,15 @@ pub fn read_tasks(
     params: &Value,
     new_id: &mut dyn FnMut() -> TaskId,
 ) -> Result<Vec<ReadTask>, PlanError> {
+    let (tasks, problems) = read_as_far(params, new_id);
+    problems.or_err(|| tasks)
+}
+
+/// Reads the tasks of a request as far as that is possible, with all problems.
+pub(crate) fn read_as_far(
+    params: &Value,
+    new_id: &mut dyn FnMut() -> TaskId,
+) -> (Vec<ReadTask>, Problems) {
     let mut problems = Problems::default();
     let mut tasks = Vec::new();
     match params.as_object().map(|it| (it, it.get(LIST))) {
@@ -51,9 +71,10 @@ pub fn read_tasks(
             tasks.push(reader.task(new_id));
         }
         Some((_, Some(Value::Array(items)))) if items.len() > TASKS_LIMIT => {
-            return Err(too_many_tasks(items.len()));
+            problems.add(too_many_tasks(items.len()));
         }
-        Some((_, Some(Value::Array(items)))) => {
+        Some((members, Some(Value::Array(items)))) => {
+            note_beside_list(members, &mut problems);
             for (position, item) in items.iter().enumerate() {
                 let place = RequestPlace::Item(position);
                 let Some(members) = item.as_object() else {
@@ -76,7 +97,18 @@ pub fn read_tasks(
             wrong_type(String::new(), expected, params)
         }),
     }
-    problems.or_err(|| tasks)
+    (tasks, problems)
+}
+
+/// Members of a task beside a list of tasks would not be used.
+fn note_beside_list(members: &Map<String, Value>, problems: &mut Problems) {
+    let beside = members.keys().filter(|name| is_of_one_task(name));
+    for name in beside {
+        malformed(problems, || {
+            let reason = format!("{name} belongs to one task, not beside a list of tasks");
+            Violation::value(joined("", name), reason).expected("no value")
+        });
+    }
 }
 
 /// Reads the id of a task from a member of the parameters, such as `task_id`.
@@ -137,8 +169,8 @@ impl<'a> Reader<'a> {
     }
 
     fn task(&mut self, new_id: &mut dyn FnMut() -> TaskId) -> ReadTask {
-        let id_is_given = self.members.contains_key("id");
         self.id = self.read_id("id", ProblemKind::Malformed);
+        let id_is_given = self.id.is_some();
         let id = self.id.unwrap_or_else(new_id);
         let task = NewTask {
             id,
@@ -149,10 +181,15 @@ impl<'a> Reader<'a> {
         self.server_set();
         self.misplaced_webhook();
         self.nesting();
+        let unread = Unread {
+            parent: self.nullable("parent_id").is_some() && task.parent.is_none(),
+            inputs: self.members.get("inputs").is_some_and(|it| !it.is_object()),
+        };
         ReadTask {
             task,
             place: self.place,
             id_is_given,
+            unread,
         }
     }
 
@@ -161,7 +198,7 @@ impl<'a> Reader<'a> {
         definition.priority = self.priority();
         definition.inputs = self.object("inputs", false).unwrap_or_default();
         definition.schemas = self.schemas();
-        definition.params = self.object("params", true);
+        definition.params = self.params();
         definition.retry = self.retry();
         definition.origin = self.origin();
         let extra = self.members.iter().filter(|(name, _)| !is_known(name));

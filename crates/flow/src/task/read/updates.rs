@@ -116,7 +116,7 @@ impl Reader<'_> {
         updates.priority = priority.then(|| self.priority());
         updates.inputs = inputs.then(|| self.object("inputs", false).unwrap_or_default());
         updates.schemas = schemas.then(|| self.schemas());
-        updates.params = params.then(|| self.object("params", true));
+        updates.params = params.then(|| self.params());
         updates.retry = retry.then(|| self.retry());
         updates.dependencies = dependencies.then(|| self.dependencies());
         updates.user_id = user_id.then(|| self.non_empty(&[], "user_id").map(str::to_owned));

@@ -98,11 +98,10 @@ pub(crate) async fn a_copy_cannot_refer_to_tasks_outside(fixture: Fixture) {
         .await
         .unwrap_err();
     assert_eq!(failure.code().as_str(), "INVALID_DEPENDENCY_REFERENCE");
-    assert!(
-        failure.message().contains("/deep/0"),
-        "{}",
-        failure.message()
-    );
+    let message = failure.message();
+    assert!(message.contains("/deep/0"), "{message}");
+    assert!(message.contains("copy_children"), "{message}");
+    assert!(message.contains(&id(1)), "{message}");
     assert_eq!(fixture.ok("tasks/list", json!({})).await["total"], 3);
     assert_eq!(fixture.task(&id(3)).await["has_references"], false);
     assert_eq!(
@@ -114,32 +113,97 @@ pub(crate) async fn a_copy_cannot_refer_to_tasks_outside(fixture: Fixture) {
 }
 
 pub(crate) async fn a_link_has_the_result_of_its_original(fixture: Fixture) {
-    for origin in ["link", "archive"] {
-        let pending = json!({"task_id": id(1), "origin_type": origin});
-        if origin == "link" {
-            fixture.ok("tasks/create", task(1, "one")).await;
-            assert_eq!(
-                fixture.code("tasks/copy", pending).await,
-                "INVALID_TASK_SCHEMA"
-            );
-            let worker = fixture.worker();
-            fixture.ok("tasks/execute", json!({"task_id": id(1)})).await;
-            fixture.wait_for(&id(1), "completed").await;
-            drop(worker);
-        }
-        let copied = fixture
-            .ok(
-                "tasks/copy",
-                json!({"task_id": id(1), "origin_type": origin}),
-            )
-            .await;
-        let link = text(&copied["copied_task_id"]);
-        assert_eq!(fixture.task(&link).await["origin_type"], origin);
-        let _worker = fixture.worker();
-        fixture.ok("tasks/execute", json!({"task_id": link})).await;
-        let done = fixture.wait_for(&link, "completed").await;
-        assert_eq!(done["result"], json!({"echo": {"name": "one"}}), "{origin}");
-        assert_eq!(fixture.world.runs(), ["one"], "a {origin} calls nothing");
+    let copy = json!({"task_id": id(1), "origin_type": "link"});
+    fixture.ok("tasks/create", task(1, "one")).await;
+    assert_eq!(
+        fixture.code("tasks/copy", copy.clone()).await,
+        "INVALID_TASK_SCHEMA"
+    );
+    let _worker = fixture.worker();
+    fixture.ok("tasks/execute", json!({"task_id": id(1)})).await;
+    fixture.wait_for(&id(1), "completed").await;
+    let copied = fixture.ok("tasks/copy", copy).await;
+    let link = text(&copied["copied_task_id"]);
+    assert_eq!(fixture.task(&link).await["origin_type"], "link");
+    fixture.ok("tasks/execute", json!({"task_id": link})).await;
+    let done = fixture.wait_for(&link, "completed").await;
+    assert_eq!(done["result"], json!({"echo": {"name": "one"}}));
+    assert_eq!(fixture.world.runs(), ["one"], "a link calls nothing");
+}
+
+pub(crate) async fn an_archive_keeps_what_its_original_had(fixture: Fixture) {
+    let _worker = fixture.worker();
+    fixture
+        .execute(json!([task(1, "one"), below(task(2, "two"), &[])]))
+        .await;
+    fixture.wait_for_rest(&id(1)).await;
+    let copied = fixture
+        .ok(
+            "tasks/copy",
+            json!({"task_id": id(1), "origin_type": "archive", "copy_children": true}),
+        )
+        .await;
+    assert_eq!(copied["status"], "completed");
+    let archive = text(&copied["copied_task_id"]);
+    // The original changes.
+    let updates = json!({"task_id": id(1), "updates": {"inputs": {"name": "changed"}}});
+    fixture.ok("tasks/update", updates).await;
+    fixture.ok("tasks/execute", json!({"task_id": id(1)})).await;
+    fixture.wait_for_runs(4).await;
+    fixture.wait_for(&id(1), "completed").await;
+    let kept = fixture.task(&archive).await;
+    assert_eq!(kept["status"], "completed");
+    assert_eq!(kept["inputs"], json!({"name": "one"}));
+    assert_eq!(kept["result"], json!({"echo": {"name": "one"}}));
+    for (operation, code) in [
+        ("tasks/execute", "INVALID_TASK_SCHEMA"),
+        ("tasks/cancel", "INVALID_STATE_TRANSITION"),
+        ("tasks/delete", "CANNOT_DELETE_TASK"),
+    ] {
+        let refused = fixture.code(operation, json!({"task_id": archive})).await;
+        assert_eq!(refused, code, "{operation}");
+    }
+    let last = fixture.events(&archive, 0).await;
+    assert_eq!(last.last().unwrap()["data"]["final"], true);
+}
+
+pub(crate) async fn an_archive_in_a_flow_is_a_dependency_with_a_result(fixture: Fixture) {
+    let _worker = fixture.worker();
+    fixture.execute(json!([task(1, "one")])).await;
+    fixture.wait_for(&id(1), "completed").await;
+    let archive = |members: Value| {
+        let mut archive = json!({
+            "id": id(12), "parent_id": id(11), "name": "archive",
+            "origin_type": "archive", "original_task_id": id(1),
+        });
+        archive
+            .as_object_mut()
+            .unwrap()
+            .extend(members.as_object().unwrap().clone());
+        archive
+    };
+    let mut root = task(11, "root");
+    root["dependencies"] = json!([{"id": id(12)}]);
+    root["inputs"] = json!({"$from": id(12), "pointer": "/echo"});
+    let other = json!({"tasks": [root, archive(json!({"inputs": {"name": "other"}}))]});
+    let failure = fixture.call("tasks/create", other).await.unwrap_err();
+    assert_eq!(failure.code().as_str(), "INVALID_TASK_SCHEMA");
+    assert_eq!(failure.violations()[0].pointer, "/tasks/1/inputs");
+    let tasks = json!({"tasks": [root, archive(json!({}))]});
+    fixture.ok("tasks/create", tasks).await;
+    assert_eq!(
+        fixture.task(&id(12)).await["inputs"],
+        json!({"name": "one"})
+    );
+    for generation in 1..=2 {
+        let execute = json!({"task_id": id(11)});
+        let executed = fixture.ok("tasks/execute", execute).await;
+        let after = executed["events_after"].as_u64().unwrap();
+        fixture.events(&id(11), after).await;
+        let root = fixture.task(&id(11)).await;
+        assert_eq!(root["result"], json!({"echo": {"name": "one"}}));
+        assert_eq!(root["generation"], generation);
+        assert_eq!(fixture.task(&id(12)).await["generation"], 1);
     }
 }
 

@@ -1,8 +1,9 @@
 //! Running tasks: order, propagation of failures, retries, cancelling and taking over.
 
+use panpan_failure::{Effect, Failure, codes};
 use panpan_flow::{TASKS_SCOPE, WorkerSettings};
-use panpan_runtime::Identity;
 use panpan_runtime::ports::Clock as _;
+use panpan_runtime::{CallRequest, IdempotencyKey, Identity};
 use serde_json::json;
 
 use crate::support::{Fixture, LEASE_MS, below, calling, id, task, until};
@@ -68,7 +69,14 @@ pub(crate) async fn a_failed_required_dependency_blocks_its_dependents(fixture: 
     let behind = fixture.task(&id(4)).await;
     assert_eq!(
         (&behind["status"], &behind["blocked_by"]),
-        (&json!("pending"), &json!([]))
+        (&json!("pending"), &json!([id(2)])),
+        "the cause, and not the task in between"
+    );
+    let listed = fixture.ok("tasks/list", json!({})).await;
+    let blocked_by = |at: usize| &listed["tasks"][at]["blocked_by"];
+    assert_eq!(
+        (blocked_by(2), blocked_by(3)),
+        (&json!([id(2)]), &json!([id(2)]))
     );
     let refused = fixture
         .call("tasks/execute", json!({"task_id": id(3)}))
@@ -313,4 +321,91 @@ pub(crate) async fn a_worker_of_one_flow_leaves_the_others(fixture: Fixture) {
     let _worker = fixture.worker();
     fixture.wait_for(&other, "completed").await;
     assert_eq!(fixture.world.runs(), ["own", "other"]);
+}
+
+pub(crate) async fn inputs_may_be_the_result_of_another_task(fixture: Fixture) {
+    let _worker = fixture.worker();
+    let referring = |number: u64, on: u64, pointer: &str| {
+        let mut task = below(task(number, "last"), &[(on, false)]);
+        task["inputs"] = json!({"$from": id(on), "pointer": pointer});
+        task
+    };
+    let tasks = json!([
+        task(1, "root"),
+        below(task(2, "first"), &[]),
+        referring(3, 2, "/echo"),
+        referring(4, 2, "/echo/name"),
+        below(calling(5, "pay", "test/refuse"), &[]),
+        referring(6, 5, ""),
+    ]);
+    fixture.execute(tasks).await;
+    fixture.wait_for_rest(&id(1)).await;
+    let done = fixture.task(&id(3)).await;
+    assert_eq!(done["result"]["echo"], json!({"name": "first"}));
+    for number in [4, 6] {
+        let failed = fixture.task(&id(number)).await;
+        let failure = &failed["failure"];
+        assert_eq!(failure["code"], "INVALID_INPUT_ERROR", "{failed}");
+        // It reads like the failure of a call.
+        for member in ["id", "at", "source", "operation"] {
+            assert!(failure[member].is_string(), "{member}: {failure}");
+        }
+        assert_eq!(failure["operation"], "test/run");
+    }
+}
+
+pub(crate) async fn a_failure_names_the_key_that_was_sent(fixture: Fixture) {
+    let _worker = fixture.worker();
+    let mut sending = calling(1, "send", "http/call");
+    sending["retry"] = json!({"max_attempts": 1});
+    for (generation, key) in [
+        (1, format!("task-{}", id(1))),
+        (2, format!("task-{}-2", id(1))),
+    ] {
+        let failed = Failure::new(codes::ERR_HTTP_500_SERVER_ERROR).with_effect(Effect::Unknown);
+        fixture.world.answers.lock().unwrap().push(Some(failed));
+        let input = match generation {
+            1 => json!({"tasks": [sending]}),
+            _ => json!({"task_id": id(1)}),
+        };
+        let executed = fixture.ok("tasks/execute", input).await;
+        let unknown = if generation == 1 {
+            json!(null)
+        } else {
+            json!([id(1)])
+        };
+        assert_eq!(executed["outcome_unknown"], unknown);
+        let after = executed["events_after"].as_u64().unwrap();
+        fixture.events(&id(1), after).await;
+        let failure = fixture.task(&id(1)).await["failure"].take();
+        assert_eq!(failure["details"]["idempotency_key"], json!(key));
+        let advice = failure["recovery"].to_string();
+        assert!(advice.contains(&key), "{advice}");
+    }
+    // A direct call with the key reaches the service as the same call.
+    let keys = fixture.world.keys();
+    let direct = IdempotencyKey::new(&format!("task-{}-2", id(1))).unwrap();
+    let request = CallRequest::from_wire("http/call", json!({"name": "send"})).keyed(direct);
+    let answer = fixture.dispatcher.dispatch(request).await;
+    assert!(answer.outcome.is_ok());
+    let sent = fixture.world.keys();
+    assert_eq!((sent.len(), sent.last()), (3, keys.last()));
+    assert_ne!(sent[0], sent[1]);
+}
+
+pub(crate) async fn an_execution_names_tasks_that_may_have_taken_effect(fixture: Fixture) {
+    let worker = fixture.worker();
+    let tasks = json!([
+        task(1, "root"),
+        below(calling(2, "held", "test/hold"), &[]),
+        below(calling(3, "refused", "test/refuse"), &[]),
+    ]);
+    fixture.execute(tasks).await;
+    fixture.wait_for(&id(3), "failed").await;
+    fixture.wait_for(&id(2), "in_progress").await;
+    fixture.ok("tasks/cancel", json!({"task_id": id(2)})).await;
+    fixture.wait_for(&id(1), "completed").await;
+    drop(worker);
+    let again = fixture.ok("tasks/execute", json!({"task_id": id(1)})).await;
+    assert_eq!(again["outcome_unknown"], json!([id(2)]), "{again}");
 }

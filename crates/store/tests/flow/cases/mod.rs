@@ -34,6 +34,9 @@ macro_rules! all {
                 another_worker_takes_over_when_a_lease_ends,
                 a_worker_of_one_flow_leaves_the_others,
                 a_caller_sees_only_its_own_tasks,
+                inputs_may_be_the_result_of_another_task,
+                a_failure_names_the_key_that_was_sent,
+                an_execution_names_tasks_that_may_have_taken_effect,
             ]
             random: [events_in_any_order_follow_the_rules]
             refusals: [
@@ -47,6 +50,13 @@ macro_rules! all {
                 a_duplicate_id_fails_alone,
                 an_origin_has_to_be_complete_and_completed,
                 only_a_pending_task_without_others_is_deleted,
+                a_method_may_be_the_name_of_a_tool,
+                all_problems_are_reported_together,
+                an_id_that_was_never_stored_is_not_named,
+                options_of_the_call_are_checked_when_the_task_is_created,
+                members_of_a_task_are_not_beside_a_list,
+                literal_inputs_are_checked_beside_references,
+                a_task_that_others_used_is_kept_by_them,
             ]
             queries: [
                 a_list_is_filtered_and_paged,
@@ -102,6 +112,8 @@ macro_rules! all {
                 a_link_has_the_result_of_its_original,
                 a_link_fails_without_its_original,
                 an_archive_is_never_changed,
+                an_archive_keeps_what_its_original_had,
+                an_archive_in_a_flow_is_a_dependency_with_a_result,
                 flows_that_rest_for_long_are_deleted,
                 many_flows_are_deleted_in_batches,
             ]
@@ -140,6 +152,7 @@ macro_rules! all {
                 a_reader_learns_of_events_that_are_gone,
                 an_execution_is_followed_to_its_own_end,
                 a_reader_who_knows_the_last_event_is_not_kept_waiting,
+                a_reader_with_a_number_of_another_flow_gets_all_events,
                 the_events_of_a_deleted_flow_end,
                 blocked_tasks_that_join_a_flow_at_rest_end_its_stream,
             ]

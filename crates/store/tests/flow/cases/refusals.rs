@@ -22,6 +22,11 @@ pub(crate) async fn an_id_is_used_once(fixture: Fixture) {
     let again = refused(&fixture, "tasks/create", task(1, "two")).await;
     assert_eq!(again.code().as_str(), "TASK_TREE_VALIDATION_FAILED");
     assert_eq!(pointers(&again), ["/id"]);
+    let actions = again.recovery().required_actions.join("; ");
+    assert!(
+        actions.contains("tasks/get") && !actions.contains("orrect id"),
+        "the first request may have created it: {actions}"
+    );
     let twice =
         json!({"tasks": [task(2, "two"), below(task(3, "a"), &[]), below(task(3, "b"), &[])]});
     let twice = refused(&fixture, "tasks/create", twice).await;
@@ -183,6 +188,7 @@ pub(crate) async fn inputs_match_the_schema_of_the_operation(fixture: Fixture) {
     let expected = [
         "/tasks/1/inputs/amount",
         "/tasks/1/inputs/to",
+        "/tasks/2/inputs/to",
         "/tasks/3/inputs/to",
     ];
     assert_eq!(pointers, expected);
@@ -205,4 +211,145 @@ pub(crate) async fn a_duplicate_id_fails_alone(fixture: Fixture) {
     };
     let (created, named) = futures_util::join!(repeated, named);
     assert_eq!((&created["status"], named.len()), (&json!("pending"), 8));
+}
+
+pub(crate) async fn a_method_may_be_the_name_of_a_tool(fixture: Fixture) {
+    let tasks = json!({"tasks": [
+        calling(1, "root", "test__run"),
+        below(calling(2, "dot", "test.run"), &[]),
+    ]});
+    fixture.ok("tasks/create", tasks).await;
+    for number in [1, 2] {
+        assert_eq!(
+            fixture.task(&id(number)).await["schemas"]["method"],
+            "test/run"
+        );
+    }
+    let updates = json!({"task_id": id(2), "updates": {"schemas": {"method": "test__number"}}});
+    fixture.ok("tasks/update", updates).await;
+    assert_eq!(
+        fixture.task(&id(2)).await["schemas"]["method"],
+        "test/number"
+    );
+    let stream = refused(
+        &fixture,
+        "tasks/create",
+        calling(3, "stream", "tasks/events"),
+    )
+    .await;
+    assert_eq!(stream.code().as_str(), "EXECUTOR_NOT_FOUND");
+    assert!(stream.message().contains("streams"), "{}", stream.message());
+}
+
+pub(crate) async fn all_problems_are_reported_together(fixture: Fixture) {
+    let mut malformed = below(calling(2, "a", "test/rum"), &[(3, true), (9, true)]);
+    malformed["priority"] = json!(7);
+    let mut unread = below(task(4, "b"), &[]);
+    unread["parent_id"] = json!("x");
+    unread["inputs"] = json!([]);
+    let tasks = json!({"tasks": [
+        task(1, "root"), malformed, below(task(3, "c"), &[(2, true)]), unread,
+    ]});
+    let failure = refused(&fixture, "tasks/create", tasks).await;
+    assert_eq!(failure.code().as_str(), "INVALID_INPUT");
+    let mut pointers = pointers(&failure);
+    pointers.sort_unstable();
+    let expected = [
+        "/tasks/1/dependencies/0/id",
+        "/tasks/1/dependencies/1/id",
+        "/tasks/1/priority",
+        "/tasks/1/schemas/method",
+        "/tasks/3/inputs",
+        "/tasks/3/parent_id",
+    ];
+    assert_eq!(pointers, expected);
+    // What follows from a problem is not another one.
+    let unreadable = refused(&fixture, "tasks/create", json!({"tasks": [7]})).await;
+    assert_eq!(unreadable.violations().len(), 1);
+}
+
+pub(crate) async fn an_id_that_was_never_stored_is_not_named(fixture: Fixture) {
+    for input in [
+        json!({"name": "one", "schemas": {"method": "test/rum"}}),
+        json!({"tasks": [{"name": "one"}, {"name": "two"}]}),
+    ] {
+        let failure = refused(&fixture, "tasks/create", input).await;
+        let details = failure.details().cloned().unwrap_or_default();
+        assert_eq!((details.get("task_id"), details.get("roots")), (None, None));
+    }
+}
+
+pub(crate) async fn options_of_the_call_are_checked_when_the_task_is_created(fixture: Fixture) {
+    for (call, pointer) in [
+        (json!({"timeout_ms": "x"}), "/params/call/timeout_ms"),
+        (json!(7), "/params/call"),
+        (json!({"patience": 1}), "/params/call/patience"),
+        (
+            json!({"idempotency_key": ""}),
+            "/params/call/idempotency_key",
+        ),
+    ] {
+        let mut invalid = task(1, "one");
+        invalid["params"] = json!({"call": call});
+        let failure = refused(&fixture, "tasks/create", invalid).await;
+        assert_eq!(
+            (failure.code().as_str(), pointers(&failure)),
+            ("INVALID_INPUT", vec![pointer])
+        );
+    }
+}
+
+pub(crate) async fn members_of_a_task_are_not_beside_a_list(fixture: Fixture) {
+    let input = json!({"name": "all", "tasks": [task(1, "one")]});
+    let failure = refused(&fixture, "tasks/create", input).await;
+    assert_eq!(
+        (failure.code().as_str(), pointers(&failure)),
+        ("INVALID_INPUT", vec!["/name"])
+    );
+    let beyond: Value = serde_json::from_str(r#"{"offset": 18446744073709551616}"#).unwrap();
+    assert_eq!(fixture.code("tasks/list", beyond).await, "INVALID_INPUT");
+}
+
+pub(crate) async fn literal_inputs_are_checked_beside_references(fixture: Fixture) {
+    let schema = json!({
+        "type": "object", "additionalProperties": false, "required": ["to"],
+        "properties": {
+            "to": {"type": "string"}, "amount": {"type": "integer"},
+            "body": {"type": "object", "oneOf": [{"required": ["a"]}, {"required": ["b"]}]},
+        },
+    });
+    let with = |inputs: Value| {
+        let mut last = below(task(3, "last"), &[(2, true)]);
+        last["inputs"] = inputs;
+        last["schemas"]["input_schema"] = schema.clone();
+        json!({"tasks": [task(1, "root"), below(task(2, "first"), &[]), last]})
+    };
+    let from = || json!({"$from": id(2)});
+    for (inputs, expected) in [
+        (json!({"to": from(), "amount": "7"}), vec!["amount"]),
+        (json!({"amount": from()}), vec!["to"]),
+        (json!({"to": from(), "other": 1}), vec!["other"]),
+    ] {
+        let failure = refused(&fixture, "tasks/create", with(inputs)).await;
+        let expected: Vec<String> = expected
+            .into_iter()
+            .map(|it| format!("/tasks/2/inputs/{it}"))
+            .collect();
+        assert_eq!(pointers(&failure), expected);
+    }
+    // What a reference stands for may decide whether the values beside it are valid.
+    let unclear = with(json!({"to": "ann", "body": {"c": from()}}));
+    fixture.ok("tasks/create", unclear).await;
+}
+
+pub(crate) async fn a_task_that_others_used_is_kept_by_them(fixture: Fixture) {
+    let tasks = json!({"tasks": [
+        task(1, "root"), below(task(2, "first"), &[]), below(task(3, "second"), &[(2, false)]),
+    ]});
+    fixture.ok("tasks/create", tasks).await;
+    fixture.ok("tasks/cancel", json!({"task_id": id(3)})).await;
+    let failure = refused(&fixture, "tasks/delete", json!({"task_id": id(2)})).await;
+    let details = failure.details().unwrap();
+    assert_eq!(details.get("delete_first"), None);
+    assert_eq!(details["kept_by"], json!([id(3)]));
 }

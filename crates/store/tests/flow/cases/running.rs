@@ -294,6 +294,13 @@ pub(crate) async fn a_reader_who_knows_the_last_event_is_not_kept_waiting(fixtur
     assert_eq!(fixture.events(&id(1), last).await, [] as [Value; 0]);
 }
 
+pub(crate) async fn a_reader_with_a_number_of_another_flow_gets_all_events(fixture: Fixture) {
+    let _worker = fixture.worker();
+    fixture.execute(json!([task(1, "one")])).await;
+    let events = fixture.events(&id(1), 0).await;
+    assert_eq!(fixture.events(&id(1), 999_999).await, events);
+}
+
 pub(crate) async fn the_events_of_a_deleted_flow_end(fixture: Fixture) {
     fixture.ok("tasks/create", task(1, "one")).await;
     let input = json!({"task_id": id(1)});

@@ -134,6 +134,8 @@ pub(crate) async fn an_ended_task_keeps_its_dependencies(fixture: Fixture) {
     let details = failure.details().unwrap();
     assert_eq!(details["current_status"], "completed");
     assert!(details["reason"].as_str().unwrap().contains("dependencies"));
+    let actions = &failure.recovery().required_actions;
+    assert!(actions[0].contains("tasks/copy"), "{actions:?}");
     update(&fixture, 1, json!({"inputs": {"name": "again"}})).await;
     let input = json!({"task_id": id(1), "updates": {"status": "pending"}});
     let failure = fixture.call("tasks/update", input).await.unwrap_err();

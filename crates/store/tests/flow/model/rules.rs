@@ -106,15 +106,25 @@ impl Model {
             .count()
     }
 
-    /// The required dependencies that ended without success, while the task is pending.
+    /// The tasks that ended without success and keep a pending task from running, also through other pending ones.
     pub(crate) fn blocked_by(&self, at: usize) -> Vec<usize> {
-        let task = &self.tasks[at];
-        let is_blocking = |(on, required): &&(usize, bool)| {
+        let mut causes = Vec::new();
+        if self.tasks[at].state != State::Pending {
+            return causes;
+        }
+        for (on, required) in &self.tasks[at].on {
             let counts = *required || self.has(Defect::OptionalBlocks);
-            counts && matches!(self.tasks[*on].state, State::Failed | State::Cancelled)
-        };
-        let blocking = task.on.iter().filter(is_blocking).map(|(on, _)| *on);
-        blocking.filter(|_| task.state == State::Pending).collect()
+            let new = match self.tasks[*on].state {
+                State::Failed | State::Cancelled if counts => vec![*on],
+                _ => self.blocked_by(*on),
+            };
+            for cause in new {
+                if !causes.contains(&cause) {
+                    causes.push(cause);
+                }
+            }
+        }
+        causes
     }
 
     /// Whether the task can be claimed now.

@@ -20,6 +20,9 @@ use crate::mcp::tool_index::Entry;
 use crate::mcp::tool_result;
 use crate::options::{CallOptions, IN_META};
 
+/// The member of the details that names the key of a call.
+const KEY_DETAIL: &str = "idempotency_key";
+
 impl ActiveRequest<'_> {
     /// The response to a call that runs as a task, or that has to; `None` for other calls. Sessions create tasks by
     /// another request.
@@ -115,12 +118,20 @@ impl ActiveRequest<'_> {
     /// Creates a task that makes the call.
     pub(super) async fn create_task(&self, new: NewTask<'_>) -> Result<StoredTask, Redacted> {
         let (server, caller) = (self.server, self.caller());
-        let key = new.options.key.as_ref();
-        let key = key.map(|key| key_of_task(&new.entry.operation, key));
+        let sent = new.options.key.clone();
+        let key = sent
+            .as_ref()
+            .map(|key| key_of_task(&new.entry.operation, key));
         let execute = json!({"tasks": [new.definition()]});
-        let mut created = server.task_operation(caller, EXECUTE, execute, key).await;
+        let mut created = server
+            .task_operation(caller, EXECUTE, execute, key.clone())
+            .await;
         let (is_replayed, beside) = (created.replayed, created.extra.take());
-        let output = created.into_value()?;
+        let output = created.into_value();
+        let output = output.map_err(|failure| match (key, sent) {
+            (Some(key), Some(sent)) => naming(&sent, &key, failure),
+            _ => failure,
+        })?;
         let id = output["root_task_id"].as_str().unwrap_or_default();
         if is_replayed {
             // It may have ended. The task exists even if this fails.
@@ -178,6 +189,26 @@ fn key_of_task(operation: &str, key: &IdempotencyKey) -> IdempotencyKey {
     let digest = Sha256::new_with_prefix(operation).chain_update([0]);
     let digest = digest.chain_update(key.as_str()).finalize();
     IdempotencyKey::new(&format!("task-{}", hex(&digest))).expect("a digest is visible characters")
+}
+
+/// The same failure with the key that the client sent in place of the one that was made from it.
+fn naming(sent: &IdempotencyKey, key: &IdempotencyKey, failure: Redacted) -> Redacted {
+    let named = |text: &str| text.replace(key.as_str(), sent.as_str());
+    let message = named(failure.message());
+    let mut recovery = failure.recovery().clone();
+    for action in &mut recovery.required_actions {
+        *action = named(action);
+    }
+    let details = failure.details();
+    let names_key = details.is_some_and(|it| it.get(KEY_DETAIL) == Some(&key.as_str().into()));
+    let mut failure = failure
+        .into_failure()
+        .with_message(message)
+        .with_recovery(recovery);
+    if names_key {
+        failure = failure.with_detail(KEY_DETAIL, sent.as_str());
+    }
+    failure.redacted()
 }
 
 fn tasks_required() -> ErrorData {

@@ -34,7 +34,8 @@ use crate::mcp::features::{error_response, failure_error};
 use crate::mcp::input_requests::reply_in;
 use crate::mcp::request::{ActiveRequest, is_stateless, wire_version};
 use crate::mcp::rpc_error;
-use crate::mcp::server::{Server, truncated};
+use crate::mcp::server::{Server, truncated, unknown_tool};
+use crate::mcp::tool_index::ToolIndex;
 use crate::mcp::tool_result;
 
 /// The number of tasks in a page of a list.
@@ -87,11 +88,7 @@ impl Server {
         );
         let entry = index.by_tool(name);
         let entry = entry.filter(|entry| entry.task != Some(TaskUse::Forbidden));
-        let name = truncated(name);
-        let cannot = || {
-            let message = format!("the tool {name} cannot run as a task");
-            rpc_error::unknown_method(message)
-        };
+        let cannot = || self.not_a_task(name, &index, self.caller(context));
         let entry = entry.ok_or_else(cannot)?;
         let input = match &params["arguments"] {
             Value::Null => json!({}),
@@ -115,6 +112,18 @@ impl Server {
         match request.create_task(call).await {
             Ok(task) => Ok(json!({"task": task.in_session(false)})),
             Err(failure) => in_session(tool_result::failed(&failure, Some(&index)).into()),
+        }
+    }
+
+    /// The error for a tool that does not run as a task, or does not exist.
+    fn not_a_task(&self, name: &str, index: &ToolIndex, caller: &Caller) -> ErrorData {
+        let listed = self.listed_tools(index, caller);
+        match listed.iter().any(|tool| tool.name == name) {
+            true => {
+                let message = format!("the tool {} cannot run as a task", truncated(name));
+                rpc_error::unknown_method(message)
+            }
+            false => unknown_tool(name, &listed),
         }
     }
 

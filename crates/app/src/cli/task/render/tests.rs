@@ -29,6 +29,7 @@ fn task(number: usize, name: &str, state: State) -> SeenTask {
         retry_at: None,
         dependencies: Vec::new(),
         problem: None,
+        may_have_happened: false,
         updated_at: now(),
     }
 }

@@ -78,9 +78,11 @@ async fn tools_say_whether_they_run_as_tasks_and_are_held_to_it() {
     let as_task = called(&session, "shop__direct", json!({}), json!({})).await;
     let directly = sent(&session, "tools/call", json!({"name": "shop__job"})).await;
     let unknown = called(&session, "shop__none", json!({}), json!({})).await;
-    for refused in [as_task, directly, unknown] {
+    let unknown_directly = sent(&session, "tools/call", json!({"name": "shop__none"})).await;
+    for refused in [as_task, directly] {
         assert_eq!(refused["error"]["code"], -32601, "{refused}");
     }
+    assert_eq!(unknown["error"], unknown_directly["error"]);
 }
 
 #[tokio::test]
