@@ -33,8 +33,9 @@ pub use plan::{
     TOTAL_DEPENDENCIES_LIMIT, TREE_LEVELS_LIMIT, ids_to_look_up,
 };
 pub use references::{
-    Found, InvalidReference, REFERRED_BYTES_LIMIT, RESOLVED_BYTES_LIMIT, Reference, ReferenceError,
-    may_have_references, references, resolve,
+    FoundReference, InvalidReference, REFERENCES_LIMIT, REFERRED_BYTES_LIMIT, RESOLVED_BYTES_LIMIT,
+    Reference, ReferenceError, SHOWN_POINTER_BYTES_LIMIT, may_have_references, resolve,
+    visit_references,
 };
 pub use state::{State, Transition};
 pub use step::{Action, Announcement, Queued, Run, TaskEvent, is_satisfied, step};

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use panpan_runtime::ports::StoreError;
 
 use crate::ports::{Ending, Key, Row, Rows, StoredDefinition};
-use crate::references::{REFERRED_BYTES_LIMIT, may_have_references, references};
+use crate::references::{REFERRED_BYTES_LIMIT, may_have_references, referred};
 use crate::task::{Definition, TaskId, original_with_result};
 
 /// How many definitions are read at once.
@@ -189,9 +189,7 @@ fn referred_tasks(definition: &str) -> Option<BTreeSet<TaskId>> {
         return None;
     }
     let definition = Definition::from_text(definition).ok()?;
-    let found = references(&definition.inputs).filter_map(Result::ok);
-    let tasks: BTreeSet<TaskId> = found.map(|(_, reference)| reference.task).collect();
-    Some(tasks).filter(|it| !it.is_empty())
+    Some(referred(&definition.inputs)).filter(|it| !it.is_empty())
 }
 
 /// The results of those tasks that are completed.

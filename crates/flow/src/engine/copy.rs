@@ -1,6 +1,7 @@
 //! Copies a task, alone or with the tasks below it, as the root of a new flow.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 use panpan_failure::Violation;
 use panpan_runtime::ports::{Ids, StoreError};
@@ -11,7 +12,7 @@ use super::view::{FoundTask, find, tree_definitions};
 use crate::error::TaskError;
 use crate::plan::{PlanError, PlanProblem, ProblemKind, Problems};
 use crate::ports::Rows;
-use crate::references::{redirect, references};
+use crate::references::{Reference, redirect, visit_references};
 use crate::task::{Definition, Dependency, NewTask, Provenance, ReadTask, RequestPlace, TaskId};
 
 /// Copies a task.
@@ -97,20 +98,15 @@ impl Copies {
 
     /// An input cannot refer to the result of a task that is not part of the copy.
     fn check_references(&self, task: TaskId, definition: &Definition, problems: &mut Problems) {
-        let found = references(&definition.inputs).filter_map(Result::ok);
-        let outside = found.filter(|(_, it)| !self.ids.contains_key(&it.task));
-        for (pointer, reference) in outside {
-            let kind = ProblemKind::Dependency;
-            problems.note(kind, || {
-                let reason = format!(
-                    "the inputs of task {task} refer at {pointer} to a task that is not copied with it"
-                );
-                let violation = Violation::value("/task_id", reason)
-                    .expected("a task whose inputs refer only to tasks that are copied, too")
-                    .actual(reference.task.to_string());
-                PlanProblem::new(kind, task, violation)
-            });
-        }
+        let _ = visit_references(&definition.inputs, |found| {
+            if let Ok(reference) = found.read()
+                && !self.ids.contains_key(&reference.task)
+            {
+                let kind = ProblemKind::Dependency;
+                problems.note(kind, || outside(task, &found.pointer(), &reference));
+            }
+            ControlFlow::<()>::Continue(())
+        });
     }
 
     fn task(
@@ -128,7 +124,7 @@ impl Copies {
                 None => dropped.push((id, Dependency { id: on, required })),
             }
         }
-        definition.inputs = redirect(&definition.inputs, &|it| self.new_id(it));
+        redirect(&mut definition.inputs, &|it| self.new_id(it));
         definition.origin = (self.origin)(old);
         // The copy is another flow, perhaps of another caller.
         definition.webhook = None;
@@ -143,4 +139,15 @@ impl Copies {
             id_is_given: false,
         }
     }
+}
+
+/// The problem with a reference in the inputs of a task to one that is not copied.
+fn outside(task: TaskId, pointer: &str, reference: &Reference) -> PlanProblem {
+    let reason = format!(
+        "the inputs of task {task} refer at {pointer} to a task that is not copied with it"
+    );
+    let violation = Violation::value("/task_id", reason)
+        .expected("a task whose inputs refer only to tasks that are copied, too")
+        .actual(reference.task.to_string());
+    PlanProblem::new(ProblemKind::Dependency, task, violation)
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasher as _;
+use std::ops::ControlFlow;
 
 use foldhash::fast::FixedState;
 use panpan_failure::Violation;
@@ -9,7 +10,7 @@ use panpan_runtime::{SentSchema, check_once};
 use serde_json::{Map, Value};
 
 use super::{Draft, Methods, PlanProblem, ProblemKind, Problems};
-use crate::references::references;
+use crate::references::{REFERENCES_LIMIT, has_references, visit_references};
 use crate::task::{Definition, ReadTask, TaskId};
 
 /// The draft of schemas that state none.
@@ -64,25 +65,39 @@ impl Draft<'_> {
 
     /// Checks the references of a task, and returns whether it has any.
     fn check_references(&mut self, at: usize) -> bool {
-        let task = &self.tasks[at].task;
-        let mut found = references(&task.definition.inputs).peekable();
-        if found.peek().is_none() {
+        let tasks = self.tasks;
+        let task = &tasks[at].task;
+        if !has_references(&task.definition.inputs) {
             return false;
         }
         let dependencies = task.dependencies.iter().map(|it| it.id);
         let dependencies: HashSet<TaskId, FixedState> = dependencies.collect();
         let inputs = self.pointer(at, "inputs");
-        for found in found {
-            match found {
-                Ok((_, reference)) if dependencies.contains(&reference.task) => {}
-                Ok((pointer, reference)) => self.note(ProblemKind::Dependency, at, || {
+        let mut count = 0;
+        let visited = visit_references(&task.definition.inputs, |found| {
+            count += 1;
+            if count > REFERENCES_LIMIT {
+                return ControlFlow::Break(());
+            }
+            match found.read() {
+                Ok(reference) if dependencies.contains(&reference.task) => {}
+                Ok(reference) => self.note(ProblemKind::Dependency, at, || {
                     let reason = "the reference is not to a dependency of this task";
-                    Violation::value(format!("{inputs}{pointer}/$from"), reason)
+                    Violation::value(format!("{inputs}{}/$from", found.pointer()), reason)
                         .expected("the id of a task in its dependencies")
                         .actual(reference.task.to_string())
                 }),
-                Err(invalid) => self.note(ProblemKind::Schema, at, || under(&inputs, invalid.0)),
+                Err(invalid) => self.note(ProblemKind::Schema, at, || {
+                    invalid.below(&format!("{inputs}{}", found.pointer()))
+                }),
             }
+            ControlFlow::Continue(())
+        });
+        if visited.is_break() {
+            self.note(ProblemKind::Malformed, at, || {
+                Violation::value(inputs, "too many references")
+                    .expected(format!("at most {REFERENCES_LIMIT} references in a task"))
+            });
         }
         true
     }
@@ -104,7 +119,7 @@ impl Schemas {
         let Some(schema) = schemas.and_then(|it| it.input_schema()) else {
             return;
         };
-        let has_references = references(&definition.inputs).next().is_some();
+        let has_references = has_references(&definition.inputs);
         let inputs = match has_references {
             true => Map::new(),
             false => definition.inputs.clone(),
