@@ -21,6 +21,7 @@ use crate::authority::Authority;
 use crate::engine::{Authorities, CallableMethods, Caller, Visible};
 use crate::flows::{Flows, TASKS_SCOPE};
 use crate::plan::Methods;
+use crate::task::is_on_tasks;
 
 /// The operations of these flows. Webhooks need the operation `http/call`, too.
 pub fn operations(flows: &Flows) -> Vec<Registration> {
@@ -103,6 +104,7 @@ impl Operations {
         let method = method.strip_prefix('/').unwrap_or(method);
         let found = self.0.binary_search_by(|it| it.name().as_str().cmp(method));
         found.ok().map(|position| &*self.0[position])
+        let callable = callable.filter(|it| !is_on_tasks(it.name().as_str()));
     }
 }
 

@@ -239,6 +239,12 @@ impl Schemas {
         Some(Self {
             method: NonEmpty::try_from(method.into()).ok()?,
             kind: None,
+/// Whether this is the name of an operation on tasks. A task cannot call one: tasks that create, copy or execute tasks
+/// could go on for ever, without the limits of a caller.
+pub(crate) fn is_on_tasks(method: &str) -> bool {
+    method.trim_start_matches('/').starts_with("tasks/")
+}
+
             input_schema: None,
             model: None,
             extra: Map::new(),

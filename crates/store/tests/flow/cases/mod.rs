@@ -41,6 +41,7 @@ macro_rules! all {
                 a_cycle_is_named,
                 references_between_tasks_have_to_exist,
                 a_method_has_to_exist,
+                a_task_cannot_call_an_operation_on_tasks,
                 a_malformed_member_is_described,
                 inputs_match_the_schema_of_the_task,
                 inputs_match_the_schema_of_the_operation,
