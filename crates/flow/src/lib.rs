@@ -25,7 +25,9 @@ mod worker;
 pub use engine::{ANSWER_BYTES_LIMIT, FLOWS_KEPT_MS, FLOWS_SWEPT_AT_ONCE, JOURNAL_EVENTS_LIMIT};
 pub use error::{Blockers, Obstacle, TaskError, Unsatisfied};
 pub use flows::{Flows, TASKS_SCOPE};
-pub use limits::{OPERATION_MISSING_MS, TaskLimits};
+pub use limits::{
+    OPERATION_MISSING_MS, RUNNING_BYTES_LIMIT, RUNNING_BYTES_LIMIT_PER_OWNER, TaskLimits,
+};
 pub use operations::operations;
 pub use plan::{
     About, DEPENDENCIES_LIMIT, KnownTask, KnownTasks, LISTED_IDS_LIMIT, Methods, PROBLEMS_LIMIT,

@@ -31,7 +31,7 @@ use held::{HeldTask, HeldTasks, Keeper, until};
 pub struct WorkerSettings {
     /// How many tasks run at once in this process.
     pub concurrency: usize,
-    /// How many of them may belong to one flow or call one operation.
+    /// How many of them may belong to one caller or one flow, or call one operation.
     pub limits: TaskLimits,
     /// How long a task is held before another process may take it over. It is extended while the task runs.
     pub lease_ms: u64,
@@ -157,7 +157,7 @@ impl Worker {
             if is_stopping && running == 0 && self.unwritten.is_empty() {
                 return;
             }
-            let free = match is_stopping {
+            let free = match is_stopping || self.held.is_full() {
                 true => 0,
                 false => self.settings.concurrency.saturating_sub(running),
             };
@@ -265,6 +265,7 @@ impl Worker {
         let ends = EndOnDrop::new(sender, lease);
         self.ports.spawn.spawn(Box::pin(async move {
             let ended = run_attempt(&dispatcher, clients.as_deref(), task, stop, progress).await;
+            bytes: task.contents.bytes(),
             ends.end(ended);
         }));
     }

@@ -68,6 +68,7 @@ macro_rules! all {
                 a_flow_runs_only_so_many_tasks_at_once,
                 an_operation_runs_only_so_often_at_once,
                 tasks_behind_a_full_flow_are_found_without_reading_it_again,
+                a_caller_leaves_places_to_others,
                 a_task_that_was_set_aside_is_cancelled_and_changed_like_others,
                 a_new_flow_does_not_overtake_one_that_is_set_aside,
                 priorities_are_strict_among_tasks_that_may_run,
