@@ -48,4 +48,4 @@ pub use task::{
     read_task_id, read_tasks, result_object,
 };
 pub use webhooks::{WEBHOOK_URL_BYTES_LIMIT, Webhook, WebhookKey};
-pub use worker::{RESULT_BYTES_LIMIT, TaskClients, Worker, WorkerSettings};
+pub use worker::{RESULT_BYTES_LIMIT, TaskClients, TaskOwners, Worker, WorkerSettings};

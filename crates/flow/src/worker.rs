@@ -22,8 +22,8 @@ use crate::limits::{OPERATION_MISSING_MS, Offered, Room, TaskLimits};
 use crate::ports;
 use crate::task::TaskId;
 pub use attempt::RESULT_BYTES_LIMIT;
-use attempt::{TaskProgress, run_attempt};
-pub use clients::TaskClients;
+use attempt::{TaskProgress, refused_to_owner, run_attempt};
+pub use clients::{TaskClients, TaskOwners};
 use held::{HeldTask, HeldTasks, Keeper, until};
 
 /// The settings of a worker.
@@ -71,6 +71,8 @@ pub struct Worker {
     settings: WorkerSettings,
     /// Reaches the clients that created tasks.
     clients: Option<Arc<dyn TaskClients>>,
+    /// Knows whose tokens are valid; without it, every task runs.
+    owners: Option<Arc<dyn TaskOwners>>,
     limits: Arc<TaskLimits>,
     held: Arc<HeldTasks>,
     sender: mpsc::UnboundedSender<Finished>,
@@ -110,6 +112,7 @@ impl Worker {
             limits: Arc::new(settings.limits.clone()),
             settings,
             clients: None,
+            owners: None,
             held: Arc::default(),
             sender,
             finished,
@@ -124,6 +127,13 @@ impl Worker {
     #[must_use]
     pub fn asking(mut self, clients: Arc<dyn TaskClients>) -> Self {
         self.clients = Some(clients);
+        self
+    }
+
+    /// The same worker; a task of a caller without a valid token fails instead of being run.
+    #[must_use]
+    pub fn checking(mut self, owners: Arc<dyn TaskOwners>) -> Self {
+        self.owners = Some(owners);
         self
     }
 
@@ -255,17 +265,21 @@ impl Worker {
         self.held.add(HeldTask {
             row,
             lease,
+            bytes: task.contents.bytes(),
             stop: stop.clone(),
             progress: progress.clone(),
             stored_progress: None,
             has_ended: false,
         });
         let (dispatcher, sender) = (self.dispatcher.clone(), self.sender.clone());
-        let clients = self.clients.clone();
+        let (clients, owners) = (self.clients.clone(), self.owners.clone());
         let ends = EndOnDrop::new(sender, lease);
         self.ports.spawn.spawn(Box::pin(async move {
-            let ended = run_attempt(&dispatcher, clients.as_deref(), task, stop, progress).await;
-            bytes: task.contents.bytes(),
+            let refused = refused_to_owner(owners.as_deref(), &task).await;
+            let ended = match refused {
+                Some(ended) => ended,
+                None => run_attempt(&dispatcher, clients.as_deref(), task, stop, progress).await,
+            };
             ends.end(ended);
         }));
     }

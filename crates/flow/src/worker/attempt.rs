@@ -13,7 +13,7 @@ use panpan_runtime::{
 };
 use serde_json::{Map, Value};
 
-use super::clients::TaskClients;
+use super::clients::{TaskClients, TaskOwners};
 use super::options::TaskCallOptions;
 use crate::authority::Authority;
 use crate::engine::{ClaimedTask, Contents, Ended, NOTIFY};
@@ -56,6 +56,21 @@ impl ReportProgress for TaskProgress {
     }
 }
 
+/// How a task ends whose owner had a token and has none any more.
+pub(super) async fn refused_to_owner(
+    owners: Option<&dyn TaskOwners>,
+    task: &ClaimedTask,
+) -> Option<Ended> {
+    let (owners, owner) = (owners?, task.row.owner.as_deref()?);
+    if owners.has_token(owner).await {
+        return None;
+    }
+    let failure = Failure::new(codes::FORBIDDEN)
+        .with_message("the owner of the task has no valid token any more, so it was not run")
+        .with_actions(["Execute the task again when its owner has a new token"]);
+    Some(failed_before("", failure))
+}
+
 /// Runs one attempt.
 pub(super) async fn run_attempt(
     dispatcher: &Dispatcher,
@@ -64,22 +79,6 @@ pub(super) async fn run_attempt(
     stop: CancellationToken,
     progress: Arc<TaskProgress>,
 ) -> Ended {
-    let contents = std::mem::take(&mut task.contents);
-    let mut definition = Definition::from_text(&contents.definition)
-        .map_err(|error| failed_before("", unreadable(&error)))?;
-    if definition.origin.needs_completed() {
-        return Err(stand_in(contents.original, definition.origin).into());
-    }
-    let Some(schemas) = &definition.schemas else {
-        // A task without an operation only groups others.
-        return Err(completed(&Value::Object(Map::new()), None).into());
-    };
-    let method = schemas.method().to_owned();
-    if let Some(failure) = refused_method(&method) {
-        return Err(failed_before(&method, failure).into());
-    }
-    if dispatcher.with_registry(|it| it.get(&method).is_none()) {
-        return Err(not_offered(&task, &method).into());
     match call(dispatcher, clients, task, stop, progress) {
         Ok(Call { request, state }) => {
             let (method, history) = (request.operation.clone(), state.history.clone());
@@ -104,6 +103,22 @@ fn call(
     stop: CancellationToken,
     progress: Arc<TaskProgress>,
 ) -> Result<Call, Box<Ended>> {
+    let contents = std::mem::take(&mut task.contents);
+    let mut definition = Definition::from_text(&contents.definition)
+        .map_err(|error| failed_before("", unreadable(&error)))?;
+    if definition.origin.needs_completed() {
+        return Err(stand_in(contents.original, definition.origin).into());
+    }
+    let Some(schemas) = &definition.schemas else {
+        // A task without an operation only groups others.
+        return Err(completed(&Value::Object(Map::new()), None).into());
+    };
+    let method = schemas.method().to_owned();
+    if let Some(failure) = refused_method(&method) {
+        return Err(failed_before(&method, failure).into());
+    }
+    if dispatcher.with_registry(|it| it.get(&method).is_none()) {
+        return Err(not_offered(&task, &method).into());
     }
     let authority = contents.authority.clone();
     let options = TaskCallOptions::of(definition.params.as_ref());
@@ -169,21 +184,6 @@ fn origin(method: &str) -> Origin {
     }
 }
 
-/// A link or an archive has the result of its original, and calls no operation.
-fn stand_in(result: Option<Arc<str>>, origin: Provenance) -> Ended {
-    if let Some(result) = result {
-        return Ended::With(Ending::Completed { result });
-    }
-    let original = origin.original().map(|it| it.to_string());
-    let failure = Failure::new(codes::INVALID_TASK_SCHEMA)
-        .with_message(format!(
-            "the original of this {} is no longer completed: {}",
-            origin.word(),
-            original.as_deref().unwrap_or_default()
-        ))
-        .with_detail("original_task_id", original)
-        .with_actions(["Execute the original until it completes, then this task again"]);
-    failed_before("", failure)
 /// Why a task does not call an operation on tasks. It may have been stored before such calls were refused.
 fn refused_method(method: &str) -> Option<Failure> {
     if method == NOTIFY || !is_on_tasks(method) {
@@ -202,6 +202,21 @@ fn refused_method(method: &str) -> Option<Failure> {
     Some(failure)
 }
 
+/// A link or an archive has the result of its original, and calls no operation.
+fn stand_in(result: Option<Arc<str>>, origin: Provenance) -> Ended {
+    if let Some(result) = result {
+        return Ended::With(Ending::Completed { result });
+    }
+    let original = origin.original().map(|it| it.to_string());
+    let failure = Failure::new(codes::INVALID_TASK_SCHEMA)
+        .with_message(format!(
+            "the original of this {} is no longer completed: {}",
+            origin.word(),
+            original.as_deref().unwrap_or_default()
+        ))
+        .with_detail("original_task_id", original)
+        .with_actions(["Execute the original until it completes, then this task again"]);
+    failed_before("", failure)
 }
 
 /// This process does not offer the operation. Unless no process has offered it for long, the source was removed since the

@@ -63,6 +63,7 @@ macro_rules! all {
                 tasks_that_others_add_belong_to_the_owner_of_the_flow,
                 a_change_is_checked_against_the_authority_of_the_flow,
                 a_refused_copy_names_the_original,
+                a_task_of_a_caller_without_a_token_is_not_run,
             ]
             limits: [
                 a_flow_runs_only_so_many_tasks_at_once,
