@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::panic::resume_unwind;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use panpan_runtime::ports::Ids;
@@ -14,8 +15,8 @@ use crate::engine::{
     Listed, Release, Update,
 };
 use crate::error::{TaskError, refused};
-use crate::plan::check_schemas;
-use crate::ports::{self, Filter, JournalPage, Key, Page, Row, Rows, StoredOutcome, Tasks};
+use crate::plan::{Problems, check_schemas};
+use crate::ports::{self, Filter, JournalPage, Key, Page, Row, Rows, Tasks};
 use crate::task::{ReadTask, TaskId, read_tasks, read_webhook, refused_webhook, stored_webhook};
 use crate::webhooks::{Webhook, WebhookKey};
 
@@ -44,6 +45,27 @@ impl fmt::Debug for Flows {
 }
 
 type Refused<T> = Result<T, TaskError>;
+
+/// Checks the schemas of tasks, on a blocking thread if there are any.
+async fn with_schemas_checked(read: Vec<ReadTask>) -> Refused<(Vec<ReadTask>, Problems)> {
+    let mut schemas = read.iter().filter_map(|it| it.task.definition.schemas.as_ref());
+    let has_schemas = schemas.any(|it| it.input_schema().is_some());
+    let check = move || {
+        let problems = check_schemas(&read);
+        (read, problems)
+    };
+    if !has_schemas {
+        return Ok(check());
+    }
+    match tokio::task::spawn_blocking(check).await {
+        Ok(checked) => Ok(checked),
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => resume_unwind(panic),
+            // The process ends.
+            Err(_) => Err(StoreError::Closed.into()),
+        },
+    }
+}
 
 impl Flows {
     /// The flows of this store.
@@ -127,8 +149,7 @@ impl Flows {
         release: Release,
     ) -> Refused<Created> {
         // Compiling schemas takes long, and other callers may wait for the transaction.
-        let problems = check_schemas(&read);
-        let (checked, caller) = (Arc::new((read, problems)), caller.clone());
+        let (checked, caller) = (Arc::new(with_schemas_checked(read).await?), caller.clone());
         self.write(move |rows| {
             let (checked, caller) = (checked.clone(), caller.clone());
             Box::pin(async move {
