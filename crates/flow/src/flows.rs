@@ -11,8 +11,8 @@ use panpan_runtime::{BoxFuture, CancellationToken};
 use serde_json::Value;
 
 use crate::engine::{
-    self, Caller, Cancel, Copied, Copy, Created, Execute, Executed, Fields, FoundTask, Lease,
-    Listed, Release, Update,
+    self, Caller, Cancel, Copied, Copy, Created, Execute, Executed, Fields, FoundTask, Generations,
+    Lease, Listed, Release, Update,
 };
 use crate::error::{TaskError, refused};
 use crate::plan::{Problems, check_schemas};
@@ -245,21 +245,17 @@ impl Flows {
         .await
     }
 
-    /// The outcomes of all generations of a task.
+    /// The outcomes of a task after a generation.
     pub(crate) async fn generations(
         &self,
         caller: &Caller,
         id: TaskId,
-    ) -> Refused<Vec<StoredOutcome>> {
+        after: u32,
+    ) -> Refused<Generations> {
         let visible = caller.visible.clone();
         self.read(move |rows| {
             let visible = visible.clone();
-            Box::pin(async move {
-                match engine::find_visible(rows, &visible, id).await? {
-                    Ok(row) => rows.generations(row.key).await.map(Ok),
-                    Err(refused) => Ok(Err(refused)),
-                }
-            })
+            Box::pin(async move { engine::generations(rows, &visible, id, after).await })
         })
         .await
     }

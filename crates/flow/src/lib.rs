@@ -22,7 +22,10 @@ pub mod testing;
 mod webhooks;
 mod worker;
 
-pub use engine::{ANSWER_BYTES_LIMIT, FLOWS_KEPT_MS, FLOWS_SWEPT_AT_ONCE, JOURNAL_EVENTS_LIMIT};
+pub use engine::{
+    ANSWER_BYTES_LIMIT, COPY_BYTES_LIMIT, COPY_TASKS_LIMIT, DEFINITIONS_READ_LIMIT, FLOWS_KEPT_MS,
+    FLOWS_SWEPT_AT_ONCE, GENERATIONS_LIMIT, JOURNAL_EVENTS_LIMIT, MESSAGE_RUNS_LIMIT,
+};
 pub use error::{Blockers, Obstacle, TaskError, Unsatisfied};
 pub use flows::{Flows, TASKS_SCOPE};
 pub use limits::{

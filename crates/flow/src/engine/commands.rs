@@ -7,9 +7,9 @@ use panpan_runtime::ports::StoreError;
 
 use super::caller::{CallableMethods, Caller};
 use super::changes::Changes;
-use super::notice::NOTIFY;
+use super::notice::{MESSAGE_RUNS_LIMIT, NOTIFY, is_message};
 use super::view::{Visible, find_visible, root_of, whole_flow};
-use super::work::{announce_rest, rest};
+use super::work::{announce_rest, keep, rest};
 use crate::error::{Blockers, Obstacle, TaskError, Unsatisfied};
 use crate::ports::{Ending, Filter, Key, Page, Row, Rows, StoredOutcome};
 use crate::state::{State, Transition};
@@ -48,6 +48,9 @@ pub(crate) async fn execute(
 ) -> Result<Executed, TaskError> {
     let row = find_visible(rows, &caller.visible, command.id).await??;
     let root = root_of(rows, &row).await?;
+    if is_sent_too_often(&row) {
+        return Err(TaskError::SentTooOften(row.id));
+    }
     if command.webhook.is_some() && !caller.visible.includes(&root) {
         return Err(caller.visible.refuse(root.id));
     }
@@ -69,6 +72,11 @@ pub(crate) async fn execute(
         reset,
         events_after: last.saturating_sub(announced as u64),
     })
+}
+
+/// Whether a message to a webhook is not sent again by hand: its receiver may be anyone.
+fn is_sent_too_often(row: &Row) -> bool {
+    is_message(row) && row.run.state.is_terminal() && row.run.generation >= MESSAGE_RUNS_LIMIT
 }
 
 async fn set_webhook(rows: &mut dyn Rows, root: Key, webhook: &Webhook) -> Result<(), StoreError> {
@@ -275,7 +283,7 @@ pub(super) async fn cancel_found(
         attempts: row.run.attempts,
         ending: Ending::Cancelled { error },
     };
-    rows.keep(&[outcome]).await?;
+    keep(rows, &[outcome]).await?;
     rows.set_histories(&[(row.key, None)]).await?;
     // A webhook hears of flows that were executed, and not of each task that is cancelled before.
     match was_released {

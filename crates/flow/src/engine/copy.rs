@@ -15,6 +15,12 @@ use crate::ports::Rows;
 use crate::references::{Reference, redirect, visit_references};
 use crate::task::{Definition, Dependency, NewTask, Provenance, ReadTask, RequestPlace, TaskId};
 
+/// The most tasks that are copied at once: other writers wait meanwhile.
+pub const COPY_TASKS_LIMIT: usize = 10_000;
+
+/// The most bytes of definitions that are copied at once.
+pub const COPY_BYTES_LIMIT: usize = 16 * 1024 * 1024;
+
 /// Copies a task.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Copy {
@@ -42,7 +48,12 @@ pub(crate) async fn copy(
 ) -> Result<Copied, TaskError> {
     let visible = &caller.visible;
     let originals = match command.with_children {
-        true => tree_definitions(rows, visible, command.id).await?,
+        true => {
+            let id = command.id;
+            let limits = (COPY_TASKS_LIMIT, COPY_BYTES_LIMIT);
+            let tree = tree_definitions(rows, visible, id, limits.0, limits.1).await?;
+            tree.ok_or(TaskError::CopyTooLarge(id))?
+        }
         false => vec![find(rows, visible, command.id).await??],
     };
     let new_id = |found: &FoundTask| (found.row.id, TaskId::from_random(ids.new_id()));

@@ -18,8 +18,14 @@ const FLOW_PAGE: u64 = 10_000;
 /// refused.
 pub const ANSWER_BYTES_LIMIT: usize = 8 * 1024 * 1024;
 
+/// About the most bytes of definitions that are read for an answer, also where it shows little of them.
+pub const DEFINITIONS_READ_LIMIT: usize = 64 * 1024 * 1024;
+
 /// How many tasks are read with their details at once: each may have a large result.
-const DETAILS_AT_ONCE: usize = 32;
+const DETAILS_AT_ONCE: usize = 16;
+
+/// How many outcomes of a task are read at once.
+const OUTCOMES_AT_ONCE: usize = 4;
 
 /// What a task takes in an answer besides its texts, and what each of its dependencies takes, in bytes.
 const TASK_BYTES: usize = 1024;
@@ -87,6 +93,8 @@ pub(crate) struct FoundTask {
     pub(crate) parent: Option<TaskId>,
     pub(crate) root: TaskId,
     pub(crate) definition: Arc<str>,
+    /// The bytes of the definition in the store.
+    pub(crate) definition_bytes: usize,
     pub(crate) outcome: Option<Ending>,
     pub(crate) dependencies: Vec<(TaskId, bool)>,
     /// Required dependencies that ended without success.
@@ -155,17 +163,58 @@ async fn as_fit(
     found: &[Row],
     fields: Fields,
 ) -> Result<(Vec<FoundTask>, bool), StoreError> {
-    let (mut fitting, mut bytes) = (Vec::new(), 0);
+    let (mut fitting, mut bytes, mut read) = (Vec::new(), 0, 0);
     for some in found.chunks(DETAILS_AT_ONCE) {
         for task in with_details(rows, some.to_vec(), fields).await? {
             bytes += task.bytes();
-            if bytes > ANSWER_BYTES_LIMIT && !fitting.is_empty() {
+            read += task.definition_bytes;
+            let is_full = bytes > ANSWER_BYTES_LIMIT || read > DEFINITIONS_READ_LIMIT;
+            if is_full && !fitting.is_empty() {
                 return Ok((fitting, true));
             }
             fitting.push(task);
         }
     }
     Ok((fitting, false))
+}
+
+/// Outcomes of a task, oldest first.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Generations {
+    pub(crate) outcomes: Vec<StoredOutcome>,
+    /// Whether there are more.
+    pub(crate) is_cut: bool,
+}
+
+/// The first outcomes of a task after a generation, as many as fit in an answer and at least one.
+pub(crate) async fn generations(
+    rows: &mut dyn Rows,
+    visible: &Visible,
+    id: TaskId,
+    after: u32,
+) -> Result<Result<Generations, TaskError>, StoreError> {
+    let row = match find_visible(rows, visible, id).await? {
+        Ok(row) => row,
+        Err(refused) => return Ok(Err(refused)),
+    };
+    let (mut outcomes, mut bytes): (Vec<StoredOutcome>, usize) = (Vec::new(), 0);
+    loop {
+        let after = outcomes.last().map_or(after, |it| it.generation);
+        let found = rows.generations(row.key, after, OUTCOMES_AT_ONCE).await?;
+        let is_last = found.len() < OUTCOMES_AT_ONCE;
+        for outcome in found {
+            bytes += TASK_BYTES + outcome.ending.bytes();
+            if bytes > ANSWER_BYTES_LIMIT && !outcomes.is_empty() {
+                let is_cut = true;
+                return Ok(Ok(Generations { outcomes, is_cut }));
+            }
+            outcomes.push(outcome);
+        }
+        if is_last {
+            let is_cut = false;
+            return Ok(Ok(Generations { outcomes, is_cut }));
+        }
+    }
 }
 
 /// The direct children of a task.
@@ -205,14 +254,28 @@ pub(crate) async fn tree(
     }
 }
 
-/// The definitions of a task and of all its descendants, each after its parent.
+/// The definitions of a task and of all its descendants, each after its parent; nothing if they are too many or too large.
 pub(super) async fn tree_definitions(
     rows: &mut dyn Rows,
     visible: &Visible,
     id: TaskId,
-) -> Result<Vec<FoundTask>, TaskError> {
+    tasks_limit: usize,
+    bytes_limit: usize,
+) -> Result<Option<Vec<FoundTask>>, TaskError> {
     let found = tree_rows(rows, visible, id).await?;
-    Ok(with_details(rows, found, Fields::Definition).await?)
+    if found.len() > tasks_limit {
+        return Ok(None);
+    }
+    let (mut tasks, mut bytes) = (Vec::with_capacity(found.len()), 0);
+    for some in found.chunks(DETAILS_AT_ONCE) {
+        let some = with_details(rows, some.to_vec(), Fields::Definition).await?;
+        bytes += some.iter().map(|it| it.definition_bytes).sum::<usize>();
+        if bytes > bytes_limit {
+            return Ok(None);
+        }
+        tasks.extend(some);
+    }
+    Ok(Some(tasks))
 }
 
 async fn tree_rows(
@@ -261,12 +324,7 @@ pub(super) async fn whole_flow(rows: &mut dyn Rows, flow: Key) -> Result<Vec<Row
 impl FoundTask {
     /// What it takes in an answer, about.
     fn bytes(&self) -> usize {
-        let outcome = match &self.outcome {
-            None => 0,
-            Some(Ending::Completed { result }) => result.len(),
-            Some(Ending::Failed { error, failure }) => error.len() + failure.len(),
-            Some(Ending::Cancelled { error }) => error.len(),
-        };
+        let outcome = self.outcome.as_ref().map_or(0, Ending::bytes);
         let dependencies = self.dependencies.len() + self.blocked_by.len();
         TASK_BYTES + self.definition.len() + outcome + dependencies * DEPENDENCY_BYTES
     }
@@ -278,13 +336,14 @@ async fn with_details(
     fields: Fields,
 ) -> Result<Vec<FoundTask>, StoreError> {
     let keys: Vec<Key> = found.iter().map(|row| row.key).collect();
-    let mut definitions: BTreeMap<Key, Arc<str>> = BTreeMap::new();
+    let mut definitions: BTreeMap<Key, (Arc<str>, usize)> = BTreeMap::new();
     for stored in rows.definitions(&keys).await? {
+        let bytes = stored.text.len();
         let text = match fields {
             Fields::All | Fields::Definition => stored.text,
             Fields::Summary => summary(&stored.text)?,
         };
-        definitions.insert(stored.key, text);
+        definitions.insert(stored.key, (text, bytes));
     }
     let has_outcome = |row: &&Row| match fields {
         Fields::All => row.run.state.is_terminal(),
@@ -308,11 +367,13 @@ async fn with_details(
     let details = found.into_iter().map(|row| {
         let edges = dependencies.remove(&row.key).unwrap_or_default();
         let outcome = outcomes.remove(&row.key);
+        let (definition, definition_bytes) = definitions.remove(&row.key).unwrap_or_default();
         let is_current = |it: &StoredOutcome| it.generation == row.run.generation;
         FoundTask {
             parent: row.parent.and_then(id_of),
             root: id_of(row.flow).unwrap_or(row.id),
-            definition: definitions.remove(&row.key).unwrap_or_default(),
+            definition,
+            definition_bytes,
             outcome: outcome.filter(is_current).map(|it| it.ending),
             blocked_by: blocked_by(&row, &edges, &others),
             dependencies: edges
@@ -326,8 +387,8 @@ async fn with_details(
 }
 
 fn summary(definition: &str) -> Result<Arc<str>, StoreError> {
-    let definition = Definition::from_text(definition).map_err(|_| StoreError::Damaged)?;
-    Ok(definition.summary().to_text().into())
+    let summary = Definition::summary_of(definition).map_err(|_| StoreError::Damaged)?;
+    Ok(summary.to_text().into())
 }
 
 type Others = BTreeMap<Key, (TaskId, State)>;

@@ -82,6 +82,19 @@ fn caller(context: &Context) -> Caller {
     }
 }
 
+/// A number in an input that its schema accepts: a whole one that every JSON parser reads exactly, perhaps written with a
+/// decimal point.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a whole number from 0 to NUMBER_LIMIT"
+)]
+fn number(input: &Value, name: &str) -> Option<u64> {
+    let value = input.get(name)?;
+    let written = value.as_f64().filter(|it| it.fract() == 0.0 && *it >= 0.0);
+    value.as_u64().or_else(|| Some(written? as u64))
+}
+
 /// Knows the operations that can be called with any authority.
 struct AnyAuthority(Context);
 
@@ -91,6 +104,7 @@ impl Authorities for AnyAuthority {
         let callable = self.0.callable_by(identity.as_deref()).into_iter();
         // A stream has no result.
         let callable = callable.filter(|it| it.spec().op_type != OperationType::Subscription);
+        let callable = callable.filter(|it| !is_on_tasks(it.name().as_str()));
         Arc::new(Operations(callable.collect()))
     }
 }
@@ -104,7 +118,6 @@ impl Operations {
         let method = method.strip_prefix('/').unwrap_or(method);
         let found = self.0.binary_search_by(|it| it.name().as_str().cmp(method));
         found.ok().map(|position| &*self.0[position])
-        let callable = callable.filter(|it| !is_on_tasks(it.name().as_str()));
     }
 }
 

@@ -4,12 +4,15 @@
 use panpan_contract::operation::{OperationName, OperationSpec, OperationType, Visibility};
 use serde_json::{Value, json};
 
-use crate::engine::NOTIFY;
+use crate::engine::{GENERATIONS_LIMIT, NOTIFY};
 use crate::plan::TASKS_LIMIT;
 
 /// The default and the largest number of tasks of a list.
 pub(super) const LIST_DEFAULT: u64 = 100;
 pub(super) const LIST_LIMIT: u64 = 1000;
+
+/// The largest number in an input that all JSON parsers read exactly.
+const NUMBER_LIMIT: u64 = (1 << 53) - 1;
 
 fn spec(name: &str, op_type: OperationType, description: &str, input: Value) -> OperationSpec {
     let name = OperationName::new(name).expect("the names of the protocol are operation names");
@@ -165,8 +168,21 @@ pub(super) fn get() -> OperationSpec {
 }
 
 pub(super) fn generations() -> OperationSpec {
-    let about = "Returns the outcomes of all generations of a task, oldest first.";
-    by_id("tasks/generations", OperationType::Query, about)
+    let members = json!({
+        "task_id": id(),
+        "after": {"type": "integer", "minimum": 0, "maximum": NUMBER_LIMIT, "default": 0,
+            "description": "Only later generations."},
+    });
+    let about = format!(
+        "Returns the outcomes of the generations of a task, oldest first; the newest {GENERATIONS_LIMIT} are kept. If \
+         they do not fit in an answer, `next_after` is where the rest begins."
+    );
+    spec(
+        "tasks/generations",
+        OperationType::Query,
+        &about,
+        object(members, &["task_id"]),
+    )
 }
 
 pub(super) fn tree() -> OperationSpec {
@@ -231,7 +247,7 @@ pub(super) fn statistics() -> OperationSpec {
 pub(super) fn events() -> OperationSpec {
     let members = json!({
         "task_id": id(),
-        "after": {"type": "integer", "minimum": 0, "default": 0,
+        "after": {"type": "integer", "minimum": 0, "maximum": NUMBER_LIMIT, "default": 0,
             "description": "The number of the last event that was received."},
     });
     spec(
@@ -252,5 +268,7 @@ fn add_page(members: &mut Value) {
     members["limit"] = json!({
         "type": "integer", "minimum": 1, "maximum": LIST_LIMIT, "default": LIST_DEFAULT,
     });
-    members["offset"] = json!({"type": "integer", "minimum": 0, "default": 0});
+    members["offset"] = json!({
+        "type": "integer", "minimum": 0, "maximum": NUMBER_LIMIT, "default": 0,
+    });
 }

@@ -127,6 +127,15 @@ pub enum Ending {
 }
 
 impl Ending {
+    /// The bytes of its texts.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Ending::Completed { result } => result.len(),
+            Ending::Failed { error, failure } => error.len() + failure.len(),
+            Ending::Cancelled { error } => error.len(),
+        }
+    }
+
     /// The state that it leads to.
     pub fn state(&self) -> State {
         match self {
