@@ -6,7 +6,7 @@ use panpan_failure::{Alternative, Failure, Violation, codes};
 use panpan_runtime::ports::StoreError;
 use serde_json::{Value, json};
 
-use crate::engine::ANSWER_BYTES_LIMIT;
+use crate::engine::{ANSWER_BYTES_LIMIT, COPY_BYTES_LIMIT, COPY_TASKS_LIMIT, MESSAGE_RUNS_LIMIT};
 use crate::plan::PlanError;
 use crate::ports::Row;
 use crate::state::{State, Transition};
@@ -86,6 +86,17 @@ pub(crate) enum TaskError {
     /// It is an archive, which never changes.
     #[error("task {0} is an archive and cannot be changed: copy it and change the copy")]
     Archived(TaskId),
+    /// It is a message to a webhook, which only the server writes.
+    #[error("task {0} is a message to a webhook and cannot be changed")]
+    Message(TaskId),
+    /// It is a message to a webhook that was sent often enough.
+    #[error("task {0} is a message to a webhook that was sent {MESSAGE_RUNS_LIMIT} times")]
+    SentTooOften(TaskId),
+    /// It is too large to be copied with all tasks below it.
+    #[error(
+        "task {0} is too large to be copied with the tasks below it: at most {COPY_TASKS_LIMIT} tasks with {COPY_BYTES_LIMIT} bytes are copied at once"
+    )]
+    CopyTooLarge(TaskId),
     /// It cannot be deleted.
     #[error("task {task} cannot be deleted: {obstacle}")]
     CannotDelete {
@@ -194,6 +205,13 @@ impl From<TaskError> for Failure {
                 .with_message(message)
                 .with_detail("origin_type", "archive")
                 .with_actions(["Copy the task with tasks/copy, then change the copy"]),
+            TaskError::Message(task) => about(Failure::new(codes::INVALID_TASK_SCHEMA), task)
+                .with_message(message)
+                .with_actions(["Send the message once more with tasks/execute"]),
+            TaskError::SentTooOften(task) => about(Failure::new(codes::INVALID_TASK_SCHEMA), task)
+                .with_message(message)
+                .with_actions(["Execute the flow again: each time that it rests is a new message"]),
+            TaskError::CopyTooLarge(task) => copy_too_large(task).with_message(message),
             TaskError::CannotDelete { task, obstacle } => cannot_delete(task, &obstacle),
             TaskError::TreeTooLarge { task, tasks } => {
                 tree_too_large(task, tasks).with_message(message)
@@ -243,6 +261,14 @@ fn tree_too_large(task: TaskId, tasks: usize) -> Failure {
         .with_violation(violation)
         .with_actions(["Read the tasks in pages with tasks/list and root_task_id"])
         .with_alternatives([alternative.into()])
+}
+
+fn copy_too_large(task: TaskId) -> Failure {
+    let violation = Violation::value("/task_id", "the tree is too large")
+        .expected("a task with a smaller tree");
+    about(Failure::new(codes::INVALID_INPUT), task)
+        .with_violation(violation)
+        .with_actions(["Copy a task below it, or create the tasks anew with tasks/create"])
 }
 
 /// What a caller can do instead. The action never advises a caller who wanted to cancel a task to run it: that could

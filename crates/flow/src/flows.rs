@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::panic::resume_unwind;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use panpan_runtime::ports::Ids;
@@ -10,12 +11,12 @@ use panpan_runtime::{BoxFuture, CancellationToken};
 use serde_json::Value;
 
 use crate::engine::{
-    self, Caller, Cancel, Copied, Copy, Created, Execute, Executed, Fields, FoundTask, Lease,
-    Listed, Release, Update,
+    self, Caller, Cancel, Copied, Copy, Created, Execute, Executed, Fields, FoundTask, Generations,
+    Lease, Listed, Release, Update,
 };
 use crate::error::TaskError;
 use crate::plan::{PlanError, Problems, check_schemas};
-use crate::ports::{self, Filter, JournalPage, Key, Page, Row, Rows, StoredOutcome, Tasks};
+use crate::ports::{self, Filter, JournalPage, Key, Page, Row, Rows, Tasks};
 use crate::task::{ReadTask, TaskId, read_as_far, read_webhook, refused_webhook, stored_webhook};
 use crate::webhooks::{Webhook, WebhookKey};
 
@@ -42,6 +43,32 @@ impl fmt::Debug for Flows {
             .debug_struct("Flows")
             .field("tasks", &self.inner.tasks)
             .finish_non_exhaustive()
+    }
+}
+
+/// Adds the problems of the schemas of tasks, which are checked on a blocking thread if there are any.
+async fn with_schemas_checked(
+    read: Vec<ReadTask>,
+    mut problems: Problems,
+) -> Result<(Vec<ReadTask>, Problems), TaskError> {
+    let mut schemas = read
+        .iter()
+        .filter_map(|it| it.task.definition.schemas.as_ref());
+    let has_schemas = schemas.any(|it| it.input_schema().is_some());
+    let check = move || {
+        check_schemas(&read, &mut problems);
+        (read, problems)
+    };
+    if !has_schemas {
+        return Ok(check());
+    }
+    match tokio::task::spawn_blocking(check).await {
+        Ok(checked) => Ok(checked),
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => resume_unwind(panic),
+            // The process ends.
+            Err(_) => Err(StoreError::Closed.into()),
+        },
     }
 }
 
@@ -140,13 +167,13 @@ impl Flows {
     async fn add(
         &self,
         read: Vec<ReadTask>,
-        mut problems: Problems,
+        problems: Problems,
         caller: &Caller,
         release: Release,
     ) -> Result<Created, TaskError> {
         // Compiling schemas takes long, and other callers may wait for the transaction.
-        check_schemas(&read, &mut problems);
-        let (checked, caller) = (Arc::new((read, problems)), caller.clone());
+        let checked = with_schemas_checked(read, problems).await?;
+        let (checked, caller) = (Arc::new(checked), caller.clone());
         self.write(move |rows| {
             let (checked, caller) = (checked.clone(), caller.clone());
             Box::pin(async move {
@@ -246,16 +273,17 @@ impl Flows {
         .await
     }
 
-    /// The outcomes of all generations of a task.
+    /// The outcomes of a task after a generation.
     pub(crate) async fn generations(
         &self,
         caller: &Caller,
         id: TaskId,
-    ) -> Result<Vec<StoredOutcome>, TaskError> {
+        after: u32,
+    ) -> Result<Generations, TaskError> {
         let visible = caller.visible.clone();
         self.read(move |rows| {
             let visible = visible.clone();
-            Box::pin(async move { engine::generations(rows, &visible, id).await })
+            Box::pin(async move { engine::generations(rows, &visible, id, after).await })
         })
         .await
     }

@@ -22,9 +22,14 @@ pub mod testing;
 mod webhooks;
 mod worker;
 
-pub use engine::{FLOWS_KEPT_MS, FLOWS_SWEPT_AT_ONCE};
+pub use engine::{
+    ANSWER_BYTES_LIMIT, COPY_BYTES_LIMIT, COPY_TASKS_LIMIT, DEFINITIONS_READ_LIMIT, FLOWS_KEPT_MS,
+    FLOWS_SWEPT_AT_ONCE, GENERATIONS_LIMIT, MESSAGE_RUNS_LIMIT,
+};
 pub use flows::{Flows, TASKS_SCOPE};
-pub use limits::{OPERATION_MISSING_MS, TaskLimits};
+pub use limits::{
+    OPERATION_MISSING_MS, RUNNING_BYTES_LIMIT, RUNNING_BYTES_LIMIT_PER_OWNER, TaskLimits,
+};
 pub use operations::{WEBHOOK_SENDER, operations};
 pub use plan::{
     About, DEPENDENCIES_LIMIT, KnownTask, KnownTasks, LISTED_IDS_LIMIT, Methods, PROBLEMS_LIMIT,
@@ -40,4 +45,4 @@ pub use task::{
     read_task_id, read_tasks, result_object,
 };
 pub use webhooks::{WEBHOOK_URL_BYTES_LIMIT, WebhookKey};
-pub use worker::{RESULT_BYTES_LIMIT, TaskClients, Worker, WorkerSettings};
+pub use worker::{RESULT_BYTES_LIMIT, TaskClients, TaskOwners, Worker, WorkerSettings};

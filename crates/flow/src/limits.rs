@@ -1,5 +1,5 @@
-//! Limits on the tasks that run at once in a process: per flow, and per operation. A process runs no task whose
-//! operation it does not offer.
+//! Limits on the tasks that run at once in a process: per caller, per flow and per operation, and on their size
+//! together. A process runs no task whose operation it does not offer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -18,12 +18,21 @@ pub const OPERATION_MISSING_MS: u64 = 10 * 60 * 1000;
 /// fail.
 const STILL_OFFERED_MS: u64 = OPERATION_MISSING_MS / 2;
 
+/// About the most bytes of definitions, and of the results that they refer to, of the tasks that run in a process. The
+/// last of them may be larger.
+pub const RUNNING_BYTES_LIMIT: usize = 64 * 1024 * 1024;
+
+/// The same of the tasks of one caller.
+pub const RUNNING_BYTES_LIMIT_PER_OWNER: usize = RUNNING_BYTES_LIMIT / 2;
+
 /// The times of groups have this precision, so that there are few groups.
 const GROUP_MS: i64 = 60 * 1000;
 
 /// How many tasks run at once in a process, besides the limit of all of them. Without a number there is no limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TaskLimits {
+    /// Of each caller, and of all callers without a token together.
+    pub per_owner: Option<NonZeroUsize>,
     /// Of each flow.
     pub per_flow: Option<NonZeroUsize>,
     /// Of each operation.
@@ -34,11 +43,15 @@ pub struct TaskLimits {
 
 impl TaskLimits {
     fn is_empty(&self) -> bool {
-        self.per_flow.is_none() && self.per_operation.is_none() && self.operations.is_empty()
+        self.per_owner.is_none()
+            && self.per_flow.is_none()
+            && self.per_operation.is_none()
+            && self.operations.is_empty()
     }
 
     fn of(&self, group: &Group) -> usize {
         let limit = match group {
+            Group::Owner(_) => self.per_owner,
             Group::Flow(_) => self.per_flow,
             Group::Operation(name) => {
                 let own = self.operations.get(&**name).copied();
@@ -53,6 +66,8 @@ impl TaskLimits {
 /// Tasks that share a limit.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Group {
+    /// Those of a caller, or of all callers without a token.
+    Owner(Option<Arc<str>>),
     /// Those of a flow.
     Flow(Key),
     /// Those that call an operation.
@@ -69,6 +84,8 @@ impl Group {
     /// The group of this name; `None` for a name that this version does not know.
     pub(crate) fn from_name(name: &str) -> Option<Self> {
         match name.split_once(':')? {
+            ("anonymous", "") => Some(Group::Owner(None)),
+            ("owner", owner) => Some(Group::Owner(Some(owner.into()))),
             ("flow", key) => key.parse().ok().map(|key| Group::Flow(Key(key))),
             ("operation", operation) => Some(Group::Operation(operation.into())),
             ("missing", rest) => {
@@ -103,19 +120,22 @@ impl Group {
             Group::Missing { since_ms, .. } => {
                 now.as_millisecond() >= since_ms.saturating_add_unsigned(ms)
             }
-            Group::Flow(_) | Group::Operation(_) => false,
+            Group::Owner(_) | Group::Flow(_) | Group::Operation(_) => false,
         }
     }
 
     fn all_of(row: &Row) -> impl Iterator<Item = Self> {
         let operation = row.operation.clone().map(Group::Operation);
-        [Group::Flow(row.flow)].into_iter().chain(operation)
+        let owner = Group::Owner(row.owner.clone());
+        [owner, Group::Flow(row.flow)].into_iter().chain(operation)
     }
 }
 
 impl fmt::Display for Group {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Group::Owner(None) => formatter.write_str("anonymous:"),
+            Group::Owner(Some(owner)) => write!(formatter, "owner:{owner}"),
             Group::Flow(key) => write!(formatter, "flow:{}", key.0),
             Group::Operation(operation) => write!(formatter, "operation:{operation}"),
             Group::Missing {
@@ -155,20 +175,23 @@ pub(crate) struct Room {
     /// The names of groups whose tasks stay set aside.
     skipped: BTreeSet<Arc<str>>,
     running: BTreeMap<Group, usize>,
+    /// The bytes of the tasks that run, by owner.
+    bytes: BTreeMap<Option<Arc<str>>, usize>,
 }
 
 impl Room {
-    /// The room in a process that runs these tasks.
+    /// The room in a process that runs these tasks, each with its bytes.
     pub(crate) fn beside<'a>(
         limits: Arc<TaskLimits>,
-        running: impl Iterator<Item = &'a Row>,
+        running: impl Iterator<Item = (&'a Row, usize)>,
     ) -> Self {
         let mut room = Self {
             limits,
             ..Self::default()
         };
-        if room.is_limited() {
-            running.for_each(|row| room.take(row));
+        for (row, bytes) in running {
+            room.take(row);
+            room.take_bytes(row, bytes);
         }
         room
     }
@@ -192,7 +215,22 @@ impl Room {
 
     /// Whether there is any limit, apart from operations that the process does not offer.
     pub(crate) fn is_limited(&self) -> bool {
-        !self.limits.is_empty()
+        !self.limits.is_empty() || self.bytes.values().any(|it| is_full_of(*it))
+    }
+
+    /// The bytes of all tasks that run.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes.values().sum()
+    }
+
+    /// Whether a task may run that has the same owner, as far as its bytes are concerned.
+    pub(crate) fn has_bytes_for(&self, row: &Row) -> bool {
+        self.bytes.get(&row.owner).is_none_or(|it| !is_full_of(*it))
+    }
+
+    /// A task begins to run that has so many bytes.
+    pub(crate) fn take_bytes(&mut self, row: &Row, bytes: usize) {
+        *self.bytes.entry(row.owner.clone()).or_default() += bytes;
     }
 
     /// How many more tasks may run of those that are set aside in the group of this name.
@@ -225,11 +263,16 @@ impl Room {
             Group::Missing { operation, .. } | Group::Operation(operation) => {
                 self.offered.has(operation)
             }
-            Group::Flow(_) => true,
+            Group::Owner(_) | Group::Flow(_) => true,
         }
     }
 
     fn free(&self, group: &Group) -> usize {
+        if let Group::Owner(owner) = group
+            && self.bytes.get(owner).is_some_and(|it| is_full_of(*it))
+        {
+            return 0;
+        }
         let running = self.running.get(group).copied().unwrap_or_default();
         self.limits.of(group).saturating_sub(running)
     }
@@ -246,12 +289,17 @@ impl Room {
 
     /// A task begins to run.
     pub(crate) fn take(&mut self, row: &Row) {
-        if self.is_limited() {
+        if !self.limits.is_empty() {
             for group in Group::all_of(row) {
                 *self.running.entry(group).or_default() += 1;
             }
         }
     }
+}
+
+/// Whether the tasks of an owner with so many bytes leave no room for another one.
+fn is_full_of(bytes: usize) -> bool {
+    bytes >= RUNNING_BYTES_LIMIT_PER_OWNER
 }
 
 #[cfg(test)]
@@ -262,10 +310,23 @@ mod tests {
     fn a_group_is_found_by_its_name() {
         let missing = Group::missing("a:b/c".into(), Timestamp::UNIX_EPOCH);
         let operation = Group::Operation("a:b/c".into());
-        for group in [Group::Flow(Key(12)), operation, missing] {
+        let owners = [None, Some("".into()), Some("a:b".into())].map(Group::Owner);
+        for group in [Group::Flow(Key(12)), operation, missing]
+            .into_iter()
+            .chain(owners)
+        {
             assert_eq!(Group::from_name(&group.to_string()), Some(group));
         }
-        for unknown in ["", "flow", "flow:x", "caller:1", "missing:x", "missing:x:y"] {
+        for unknown in [
+            "",
+            "flow",
+            "flow:x",
+            "caller:1",
+            "anonymous",
+            "anonymous:a",
+            "missing:x",
+            "missing:x:y",
+        ] {
             assert_eq!(Group::from_name(unknown), None, "{unknown}");
         }
     }

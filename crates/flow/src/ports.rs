@@ -151,8 +151,16 @@ pub trait Rows: Send {
         keys: &'a [Key],
     ) -> BoxFuture<'a, Result<ResultSizes, StoreError>>;
 
-    /// The outcomes of all generations of a task, oldest first.
-    fn generations(&mut self, key: Key) -> BoxFuture<'_, Result<Vec<StoredOutcome>, StoreError>>;
+    /// The first `limit` outcomes of a task whose generation is greater than a number, oldest first.
+    fn generations(
+        &mut self,
+        key: Key,
+        after: u32,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<StoredOutcome>, StoreError>>;
+
+    /// Deletes the outcomes of a task up to a generation.
+    fn forget_generations(&mut self, key: Key, last: u32) -> BoxFuture<'_, Result<(), StoreError>>;
 
     /// Keeps outcomes.
     fn keep<'a>(

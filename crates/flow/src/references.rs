@@ -1,14 +1,15 @@
 //! References in the inputs of a task: `{"$from": "<task id>", "pointer": "/a/b"}` is replaced by a value in the
 //! result of a dependency. The inputs as a whole may be a reference to an object.
 //!
-//! [`references`] finds them when a plan is validated, [`resolve_stored`] replaces them before the task runs.
+//! [`visit_references`] finds them when a plan is validated, [`resolve_stored`] replaces them before the task runs.
 
-use std::collections::{BTreeMap, HashMap};
-use std::fmt;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::fmt::{self, Write as _};
+use std::ops::ControlFlow;
 use std::str::FromStr as _;
 use std::sync::Arc;
 
-use panpan_failure::pointer::{is_pointer, joined};
+use panpan_failure::pointer::{escaped, is_pointer};
 use panpan_failure::read::type_name;
 use panpan_failure::{Failure, Violation, codes, size};
 use panpan_runtime::shown;
@@ -16,6 +17,7 @@ use serde_json::{Map, Value};
 use thiserror::Error;
 
 use crate::kept::read_kept;
+use crate::plan::DEPENDENCIES_LIMIT;
 use crate::task::{TaskId, result_object};
 
 /// The most bytes that references may add to the inputs of a task. Many references to one large result would otherwise
@@ -25,6 +27,12 @@ pub(crate) const RESOLVED_BYTES_LIMIT: usize = 16 * 1024 * 1024;
 /// The most bytes of the results that the inputs of one task may refer to. They are read as a whole, whatever part of
 /// them is needed.
 pub(crate) const REFERRED_BYTES_LIMIT: usize = 64 * 1024 * 1024;
+
+/// The most references in the inputs of one task: as many as it can have dependencies.
+pub(crate) const REFERENCES_LIMIT: usize = DEPENDENCIES_LIMIT;
+
+/// The most bytes that are shown of a pointer into inputs.
+pub(crate) const SHOWN_POINTER_BYTES_LIMIT: usize = 1000;
 
 const FROM: &str = "$from";
 const POINTER: &str = "pointer";
@@ -47,19 +55,33 @@ impl fmt::Display for Reference {
     }
 }
 
-/// An object that has `$from` but is not a reference. The pointer of the violation starts at the inputs.
+/// An object that has `$from` but is not a reference. The pointer of the violation starts at the object.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[error("{}: {}", .0.pointer, .0.reason)]
 pub(crate) struct InvalidReference(pub(crate) Violation);
 
-/// A reference and where it is in the inputs; or why it is invalid.
-pub(crate) type Found = Result<(String, Reference), InvalidReference>;
+/// Visits the references in inputs, in the order of the members, until the visitor breaks. Nothing is allocated for a
+/// reference unless the visitor does: a path can be long, and there can be many references below it.
+pub(crate) fn visit_references<B>(
+    inputs: &Map<String, Value>,
+    mut visit: impl FnMut(&FoundReference<'_>) -> ControlFlow<B>,
+) -> ControlFlow<B> {
+    visit_object(inputs, &mut Path::default(), &mut visit)
+}
 
-/// Finds the references in inputs, in the order of the members. Pointers start at the inputs.
-pub(crate) fn references(inputs: &Map<String, Value>) -> impl Iterator<Item = Found> + use<> {
-    let mut found = Vec::new();
-    collect_members(inputs, &mut Path::default(), &mut found);
-    found.into_iter()
+/// Whether inputs have references, valid or not.
+pub(crate) fn has_references(inputs: &Map<String, Value>) -> bool {
+    visit_references(inputs, |_| ControlFlow::Break(())).is_break()
+}
+
+/// The tasks that inputs refer to.
+pub(crate) fn referred(inputs: &Map<String, Value>) -> BTreeSet<TaskId> {
+    let mut tasks = BTreeSet::new();
+    let _ = visit_references(inputs, |found| {
+        tasks.extend(found.read().ok().map(|it| it.task));
+        ControlFlow::<()>::Continue(())
+    });
+    tasks
 }
 
 /// Whether the inputs of a stored definition can have references. Fast, and wrong only for other data with a
@@ -68,48 +90,104 @@ pub(crate) fn may_have_references(definition: &str) -> bool {
     definition.contains("\"$from\":")
 }
 
-fn collect(value: &Value, path: &mut Path, found: &mut Vec<Found>) {
-    match value {
-        Value::Object(members) => collect_members(members, path, found),
-        Value::Array(items) => {
-            for (position, item) in items.iter().enumerate() {
-                path.within(&position.to_string(), |path| collect(item, path, found));
-            }
-        }
-        _ => {}
+/// An object with `$from`, and where it is.
+#[derive(Debug)]
+pub(crate) struct FoundReference<'a> {
+    members: &'a Map<String, Value>,
+    path: &'a Path,
+}
+
+impl FoundReference<'_> {
+    /// The reference, or why it is invalid. The pointer of the violation starts at this object.
+    pub(crate) fn read(&self) -> Result<Reference, InvalidReference> {
+        read(self.members)
+    }
+
+    /// The pointer to this object from the inputs; its beginning if it is longer than [`SHOWN_POINTER_BYTES_LIMIT`].
+    pub(crate) fn pointer(&self) -> String {
+        self.path.shown()
     }
 }
 
-fn collect_members(members: &Map<String, Value>, path: &mut Path, found: &mut Vec<Found>) {
+fn visit_object<B>(
+    members: &Map<String, Value>,
+    path: &mut Path,
+    visit: &mut impl FnMut(&FoundReference<'_>) -> ControlFlow<B>,
+) -> ControlFlow<B> {
     if members.contains_key(FROM) {
-        let reference = read(members, &path.0);
-        found.push(reference.map(|reference| (path.0.clone(), reference)));
-        return;
+        return visit(&FoundReference { members, path });
     }
-    for (name, value) in members {
-        path.within(name, |path| collect(value, path, found));
+    for (name, value) in members.iter().filter(|(_, it)| is_container(it)) {
+        let length = path.push(name);
+        visit_value(value, path, visit)?;
+        path.truncate(length);
+    }
+    ControlFlow::Continue(())
+}
+
+fn visit_value<B>(
+    value: &Value,
+    path: &mut Path,
+    visit: &mut impl FnMut(&FoundReference<'_>) -> ControlFlow<B>,
+) -> ControlFlow<B> {
+    match value {
+        Value::Object(members) => visit_object(members, path, visit),
+        Value::Array(items) => {
+            for (position, item) in items.iter().enumerate().filter(|(_, it)| is_container(it)) {
+                let length = path.push_position(position);
+                visit_value(item, path, visit)?;
+                path.truncate(length);
+            }
+            ControlFlow::Continue(())
+        }
+        _ => ControlFlow::Continue(()),
     }
 }
 
-/// The pointer to the value that is visited.
-#[derive(Default)]
+/// Whether a value can have references in it.
+fn is_container(value: &Value) -> bool {
+    matches!(value, Value::Array(_) | Value::Object(_))
+}
+
+/// The pointer to the value that is visited. One buffer serves a whole visit.
+#[derive(Debug, Default)]
 struct Path(String);
 
 impl Path {
-    fn within<T>(&mut self, step: &str, visit: impl FnOnce(&mut Self) -> T) -> T {
+    /// Adds the name of a member; returns the length before.
+    fn push(&mut self, name: &str) -> usize {
         let length = self.0.len();
         self.0.push('/');
-        self.0.push_str(&panpan_failure::pointer::escaped(step));
-        let visited = visit(self);
+        self.0.push_str(&escaped(name));
+        length
+    }
+
+    /// Adds the position of an item; returns the length before.
+    fn push_position(&mut self, position: usize) -> usize {
+        let length = self.0.len();
+        let _ = write!(self.0, "/{position}");
+        length
+    }
+
+    fn truncate(&mut self, length: usize) {
         self.0.truncate(length);
-        visited
+    }
+
+    fn shown(&self) -> String {
+        if self.0.len() <= SHOWN_POINTER_BYTES_LIMIT {
+            return self.0.clone();
+        }
+        let end = self.0.floor_char_boundary(SHOWN_POINTER_BYTES_LIMIT);
+        format!("{}…", &self.0[..end])
     }
 }
 
 /// Reads an object with the member `$from`.
-fn read(members: &Map<String, Value>, at: &str) -> Result<Reference, InvalidReference> {
+fn read(members: &Map<String, Value>) -> Result<Reference, InvalidReference> {
     let invalid = |name: &str, reason: String, expected: &str, actual: &Value| {
-        let violation = Violation::value(joined(at, name), reason).expected(expected);
+        let mut path = Path::default();
+        path.push(name);
+        let violation = Violation::value(path.shown(), reason).expected(expected);
         InvalidReference(Violation {
             actual: shown(actual),
             ..violation
@@ -144,42 +222,47 @@ fn read(members: &Map<String, Value>, at: &str) -> Result<Reference, InvalidRefe
 }
 
 impl InvalidReference {
+    /// The same, with a pointer that starts above the place of the object.
+    pub(crate) fn below(mut self, pointer: &str) -> Violation {
+        self.0.pointer.insert_str(0, pointer);
+        self.0
+    }
+
     fn without_actual(mut self) -> Self {
         self.0.actual = None;
         self
     }
 }
 
-/// The inputs with references to other tasks: `new` returns the id that replaces one.
-pub(crate) fn redirect(
-    inputs: &Map<String, Value>,
-    new: &impl Fn(TaskId) -> Option<TaskId>,
-) -> Map<String, Value> {
-    let members = inputs.iter();
-    let members = members.map(|(name, value)| (name.clone(), redirected(value, new)));
-    let mut members: Map<String, Value> = members.collect();
-    let from = members.get(FROM).and_then(Value::as_str);
+/// Redirects the references in inputs to other tasks: `new` returns the id that replaces one.
+pub(crate) fn redirect(inputs: &mut Map<String, Value>, new: &impl Fn(TaskId) -> Option<TaskId>) {
+    for value in inputs.values_mut() {
+        redirect_value(value, new);
+    }
+    let from = inputs.get(FROM).and_then(Value::as_str);
     let from = from.and_then(|it| TaskId::from_str(it).ok());
     if let Some(id) = from.and_then(new) {
-        members.insert(FROM.to_owned(), id.to_string().into());
+        inputs.insert(FROM.to_owned(), id.to_string().into());
     }
-    members
 }
 
-fn redirected(value: &Value, new: &impl Fn(TaskId) -> Option<TaskId>) -> Value {
+fn redirect_value(value: &mut Value, new: &impl Fn(TaskId) -> Option<TaskId>) {
     match value {
-        Value::Object(members) => Value::Object(redirect(members, new)),
-        Value::Array(items) => items.iter().map(|it| redirected(it, new)).collect(),
-        other => other.clone(),
+        Value::Object(members) => redirect(members, new),
+        Value::Array(items) => items.iter_mut().for_each(|it| redirect_value(it, new)),
+        _ => {}
     }
 }
 
 /// Why references cannot be resolved.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub(crate) enum ReferenceError {
-    /// An object is not a reference.
+    /// An object is not a reference. The pointer starts at the inputs.
     #[error("inputs{0}")]
     Invalid(InvalidReference),
+    /// There are too many references.
+    #[error("the inputs have more than {REFERENCES_LIMIT} references")]
+    TooMany,
     /// The result has no value at the pointer.
     #[error("inputs{at}: there is no value at {reference}")]
     Missing {
@@ -229,7 +312,7 @@ impl From<ReferenceError> for Failure {
                 (String::new(), reference, "not an object")
             }
             ReferenceError::TooLarge { at, reference } => (at, reference, "too large"),
-            ReferenceError::ResultsTooLarge { .. } => {
+            ReferenceError::TooMany | ReferenceError::ResultsTooLarge { .. } => {
                 return failure
                     .with_violation(Violation::value("/inputs".to_owned(), "too large"))
                     .with_actions([
@@ -256,10 +339,10 @@ pub(crate) fn resolve_stored(
     inputs: &Map<String, Value>,
     results: &BTreeMap<TaskId, Option<Arc<str>>>,
 ) -> Result<Map<String, Value>, Unresolved> {
-    let mut referred: BTreeMap<TaskId, Vec<(String, Reference)>> = BTreeMap::new();
-    for (at, reference) in references(inputs).filter_map(Result::ok) {
+    let mut referred: BTreeMap<TaskId, HashSet<Reference>> = BTreeMap::new();
+    for reference in distinct(inputs)? {
         let of_task = referred.entry(reference.task).or_default();
-        of_task.push((at, reference));
+        of_task.insert(reference);
     }
     let mut values: HashMap<Reference, Option<Value>> = HashMap::new();
     let mut room = RESOLVED_BYTES_LIMIT;
@@ -269,13 +352,11 @@ pub(crate) fn resolve_stored(
         };
         let kept = read_kept(text)?;
         let result = result_object(&kept.value);
-        for (at, reference) in references {
-            if values.contains_key(&reference) {
-                continue;
-            }
+        for reference in references {
             let value = result.pointer(&reference.pointer);
             if let Some(value) = value {
                 let Some(left) = size::remaining_bytes(value, room) else {
+                    let at = place_of(inputs, &reference);
                     return Err(ReferenceError::TooLarge { at, reference }.into());
                 };
                 room = left;
@@ -285,6 +366,32 @@ pub(crate) fn resolve_stored(
     }
     let value = |it: &Reference| Some(values.get(it)?.as_ref());
     Ok(Resolver::of(value).inputs(inputs)?)
+}
+
+/// The different references in inputs, if there are not too many.
+fn distinct(inputs: &Map<String, Value>) -> Result<HashSet<Reference>, ReferenceError> {
+    let (mut distinct, mut count) = (HashSet::new(), 0);
+    let visited = visit_references(inputs, |found| {
+        count += 1;
+        distinct.extend(found.read().ok());
+        match count > REFERENCES_LIMIT {
+            true => ControlFlow::Break(ReferenceError::TooMany),
+            false => ControlFlow::Continue(()),
+        }
+    });
+    match visited {
+        ControlFlow::Break(error) => Err(error),
+        ControlFlow::Continue(()) => Ok(distinct),
+    }
+}
+
+/// Where inputs have a reference first.
+fn place_of(inputs: &Map<String, Value>, reference: &Reference) -> String {
+    let visited = visit_references(inputs, |found| match found.read() {
+        Ok(it) if it == *reference => ControlFlow::Break(found.pointer()),
+        _ => ControlFlow::Continue(()),
+    });
+    visited.break_value().unwrap_or_default()
 }
 
 /// Why references to stored results cannot be resolved.
@@ -302,6 +409,8 @@ struct Resolver<F> {
     value: F,
     /// Bytes that are left for values of references; what a client wrote itself is limited by the request.
     room: usize,
+    /// How many more references are read.
+    left: usize,
     path: Path,
 }
 
@@ -310,6 +419,7 @@ impl<'a, F: Fn(&Reference) -> Option<Option<&'a Value>>> Resolver<F> {
         Self {
             value,
             room: RESOLVED_BYTES_LIMIT,
+            left: REFERENCES_LIMIT,
             path: Path::default(),
         }
     }
@@ -325,7 +435,7 @@ impl<'a, F: Fn(&Reference) -> Option<Option<&'a Value>>> Resolver<F> {
         match self.reference(inputs)? {
             Value::Object(members) => Ok(members),
             other => Err(ReferenceError::NotAnObject {
-                reference: read(inputs, "").map_err(ReferenceError::Invalid)?,
+                reference: read(inputs).map_err(ReferenceError::Invalid)?,
                 found: type_name(&other),
             }),
         }
@@ -337,16 +447,20 @@ impl<'a, F: Fn(&Reference) -> Option<Option<&'a Value>>> Resolver<F> {
     ) -> Result<Map<String, Value>, ReferenceError> {
         let mut resolved = Map::new();
         for (name, value) in members {
-            resolved.insert(name.clone(), self.within(name, value)?);
+            let length = self.path.push(name);
+            resolved.insert(name.clone(), self.value(value)?);
+            self.path.truncate(length);
         }
         Ok(resolved)
     }
 
-    fn within(&mut self, step: &str, value: &Value) -> Result<Value, ReferenceError> {
-        let length = self.path.0.len();
-        self.path.0 = joined(&self.path.0, step);
-        let resolved = self.value(value)?;
-        self.path.0.truncate(length);
+    fn items(&mut self, items: &[Value]) -> Result<Vec<Value>, ReferenceError> {
+        let mut resolved = Vec::with_capacity(items.len());
+        for (position, item) in items.iter().enumerate() {
+            let length = self.path.push_position(position);
+            resolved.push(self.value(item)?);
+            self.path.truncate(length);
+        }
         Ok(resolved)
     }
 
@@ -354,27 +468,32 @@ impl<'a, F: Fn(&Reference) -> Option<Option<&'a Value>>> Resolver<F> {
         match value {
             Value::Object(members) if members.contains_key(FROM) => self.reference(members),
             Value::Object(members) => self.members(members).map(Value::Object),
-            Value::Array(items) => {
-                let items = items.iter().enumerate();
-                let items = items.map(|(position, it)| self.within(&position.to_string(), it));
-                items.collect::<Result<_, _>>().map(Value::Array)
-            }
+            Value::Array(items) => self.items(items).map(Value::Array),
             other => Ok(other.clone()),
         }
     }
 
     fn reference(&mut self, members: &Map<String, Value>) -> Result<Value, ReferenceError> {
-        let at = &self.path.0;
-        let reference = read(members, at).map_err(ReferenceError::Invalid)?;
+        self.left = self.left.checked_sub(1).ok_or(ReferenceError::TooMany)?;
+        let reference = read(members).map_err(|invalid| {
+            let violation = invalid.below(&self.path.shown());
+            ReferenceError::Invalid(InvalidReference(violation))
+        })?;
         let Some(value) = (self.value)(&reference) else {
             return Ok(Value::Null);
         };
-        let at = at.clone();
+        let at = || self.path.shown();
         let Some(value) = value else {
-            return Err(ReferenceError::Missing { at, reference });
+            return Err(ReferenceError::Missing {
+                at: at(),
+                reference,
+            });
         };
         let Some(room) = size::remaining_bytes(value, self.room) else {
-            return Err(ReferenceError::TooLarge { at, reference });
+            return Err(ReferenceError::TooLarge {
+                at: at(),
+                reference,
+            });
         };
         self.room = room;
         Ok(value.clone())

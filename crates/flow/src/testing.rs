@@ -113,7 +113,7 @@ pub struct LimitedWorker {
     worker: HandWorker,
     limits: Arc<TaskLimits>,
     offered: Offered,
-    running: Vec<(Held, Row)>,
+    running: Vec<(Held, Row, usize)>,
     read: usize,
 }
 
@@ -145,14 +145,15 @@ impl LimitedWorker {
             (may_have_more, self.read) = (claimed.may_have_more, self.read + claimed.read);
             for task in claimed.tasks {
                 held.push(Held::of(&task));
-                self.running.push((Held::of(&task), task.row));
+                let bytes = task.contents.bytes();
+                self.running.push((Held::of(&task), task.row, bytes));
             }
         }
         Ok(held)
     }
 
     async fn transact(&self, limit: usize, lease_ms: u64) -> Result<Claimed, StoreError> {
-        let running = self.running.iter().map(|(_, row)| row);
+        let running = self.running.iter().map(|(_, row, bytes)| (row, *bytes));
         let room = Room::beside(self.limits.clone(), running).offering(self.offered.clone());
         let claimed = ports::write(&*self.worker.0, move |rows| {
             let room = room.clone();
@@ -163,7 +164,7 @@ impl LimitedWorker {
 
     /// Ends a task that this worker holds.
     pub async fn finish(&mut self, held: Held, end: End) -> Result<(), StoreError> {
-        self.running.retain(|(it, _)| *it != held);
+        self.running.retain(|(it, ..)| *it != held);
         self.worker.finish(vec![(held, end)]).await
     }
 

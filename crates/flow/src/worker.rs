@@ -21,8 +21,8 @@ use crate::limits::{OPERATION_MISSING_MS, Offered, Room, TaskLimits};
 use crate::ports;
 use crate::task::TaskId;
 pub use attempt::RESULT_BYTES_LIMIT;
-use attempt::{TaskProgress, run_attempt};
-pub use clients::TaskClients;
+use attempt::{TaskProgress, refused_to_owner, run_attempt};
+pub use clients::{TaskClients, TaskOwners};
 use held::{HeldTask, HeldTasks, Keeper, until};
 
 /// The settings of a worker.
@@ -30,7 +30,7 @@ use held::{HeldTask, HeldTasks, Keeper, until};
 pub struct WorkerSettings {
     /// How many tasks run at once in this process.
     pub concurrency: usize,
-    /// How many of them may belong to one flow or call one operation.
+    /// How many of them may belong to one caller or one flow, or call one operation.
     pub limits: TaskLimits,
     /// How long a task is held before another process may take it over. It is extended while the task runs.
     pub lease_ms: u64,
@@ -70,6 +70,8 @@ pub struct Worker {
     settings: WorkerSettings,
     /// Reaches the clients that created tasks.
     clients: Option<Arc<dyn TaskClients>>,
+    /// Knows whose tokens are valid; without it, every task runs.
+    owners: Option<Arc<dyn TaskOwners>>,
     held: Arc<HeldTasks>,
     sender: mpsc::UnboundedSender<Finished>,
     finished: mpsc::UnboundedReceiver<Finished>,
@@ -107,6 +109,7 @@ impl Worker {
             ports,
             settings,
             clients: None,
+            owners: None,
             held: Arc::default(),
             sender,
             finished,
@@ -121,6 +124,13 @@ impl Worker {
     #[must_use]
     pub fn asking(mut self, clients: Arc<dyn TaskClients>) -> Self {
         self.clients = Some(clients);
+        self
+    }
+
+    /// The same worker; a task of a caller without a valid token fails instead of being run.
+    #[must_use]
+    pub fn checking(mut self, owners: Arc<dyn TaskOwners>) -> Self {
+        self.owners = Some(owners);
         self
     }
 
@@ -154,7 +164,7 @@ impl Worker {
             if is_stopping && running == 0 && self.unwritten.is_empty() {
                 return;
             }
-            let free = match is_stopping {
+            let free = match is_stopping || self.held.is_full() {
                 true => 0,
                 false => self.settings.concurrency.saturating_sub(running),
             };
@@ -252,16 +262,21 @@ impl Worker {
         self.held.add(HeldTask {
             row,
             lease,
+            bytes: task.contents.bytes(),
             stop: stop.clone(),
             progress: progress.clone(),
             stored_progress: None,
             has_ended: false,
         });
         let (dispatcher, sender) = (self.dispatcher.clone(), self.sender.clone());
-        let clients = self.clients.clone();
+        let (clients, owners) = (self.clients.clone(), self.owners.clone());
         let ends = EndOnDrop::new(sender, lease);
         self.ports.spawn.spawn(Box::pin(async move {
-            let ended = run_attempt(&dispatcher, clients.as_deref(), task, stop, progress).await;
+            let refused = refused_to_owner(owners.as_deref(), &task).await;
+            let ended = match refused {
+                Some(ended) => ended,
+                None => run_attempt(&dispatcher, clients.as_deref(), task, stop, progress).await,
+            };
             ends.end(ended);
         }));
     }

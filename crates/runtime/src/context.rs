@@ -264,7 +264,7 @@ impl Context {
         operation: &str,
         input: impl Into<Arc<Value>>,
     ) -> Result<Value, Redacted> {
-        self.compose(operation, input.into(), None).await
+        self.compose(CallRequest::from_wire(operation, input)).await
     }
 
     /// Calls another operation with an idempotency key.
@@ -277,17 +277,29 @@ impl Context {
         input: impl Into<Arc<Value>>,
         key: IdempotencyKey,
     ) -> Result<Value, Redacted> {
-        self.compose(operation, input.into(), Some(key)).await
+        let request = CallRequest::from_wire(operation, input);
+        self.compose(request.keyed(key)).await
     }
 
-    async fn compose(
+    /// Calls another operation with an idempotency key, as [`call_keyed`](Self::call_keyed) does, and records neither the
+    /// input nor the failure.
+    pub async fn call_unrecorded(
         &self,
         operation: &str,
-        input: Arc<Value>,
-        key: Option<IdempotencyKey>,
+        input: impl Into<Arc<Value>>,
+        key: IdempotencyKey,
     ) -> Result<Value, Redacted> {
+        let request = CallRequest {
+            unrecorded: true,
+            ..CallRequest::from_wire(operation, input)
+        };
+        self.compose(request.keyed(key)).await
+    }
+
+    async fn compose(&self, request: CallRequest) -> Result<Value, Redacted> {
         let composition = &self.0.operation.registration.composition;
-        let is_tracked = key.is_none() && self.may_do_harm(operation, &input);
+        let is_tracked =
+            request.key.is_none() && self.may_do_harm(&request.operation, &request.input);
         let request = CallRequest {
             origin: Origin::Operation {
                 reach: composition.reach.clone(),
@@ -295,14 +307,13 @@ impl Context {
             },
             caller: composition.authority.clone(),
             owner: self.0.call.owner.clone(),
-            key,
             retry_seed: self.0.call.retry_seed,
             timeout_ms: Some(self.remaining_ms()),
             abort: Some(self.cancellation().clone()),
             client: self.can_ask().then(|| Arc::new(self.clone()) as _),
             trace: self.trace(),
             slot: self.0.call.slot.clone(),
-            ..CallRequest::from_wire(operation, input)
+            ..request
         };
         // On the heap, because calls may be recursive.
         let work = Box::pin(self.0.dispatcher.dispatch(request));

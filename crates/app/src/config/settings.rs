@@ -82,7 +82,7 @@ pub(super) enum Kind {
 
 /// All settings.
 #[rustfmt::skip]
-pub(super) static SETTINGS: [Setting; 43] = [
+pub(super) static SETTINGS: [Setting; 44] = [
     of("listen", Text("an address and a port, such as 127.0.0.1:7077",
         |draft, _, text| put(&mut draft.config.listen, text.parse().ok())))
         .flag("listen", "ADDRESS:PORT", "The address to listen on [default: 127.0.0.1:7077]"),
@@ -156,6 +156,7 @@ pub(super) static SETTINGS: [Setting; 43] = [
     of("log.format", Text("text or json", |draft, _, text| put(&mut draft.config.log.format, log_format(text))))
         .flag("log-format", "FORMAT", "The format of the log: text or json [default: text]"),
     of("tasks.limit", Number(1, COUNT_LIMIT, |draft, it| put(&mut draft.config.tasks.worker.concurrency, count(it)))).for_stdio(),
+    of("tasks.limit_per_caller", Number(1, COUNT_LIMIT, |draft, it| put(&mut draft.config.tasks.worker.limits.per_owner, at_most(it)))).for_stdio(),
     of("tasks.limit_per_flow", Number(1, COUNT_LIMIT, |draft, it| put(&mut draft.config.tasks.worker.limits.per_flow, at_most(it)))).for_stdio(),
     of("tasks.limit_per_operation", Number(1, COUNT_LIMIT, |draft, it| put(&mut draft.config.tasks.worker.limits.per_operation, at_most(it)))).for_stdio(),
     of("tasks.operation_limits", List("OPERATION=NUMBER with a number from 1, such as http/call=4", |text| operation_limit(text).is_some(),

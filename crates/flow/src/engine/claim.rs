@@ -1,7 +1,7 @@
 //! Claims tasks for a worker: those that may run, in their order, with everything they need.
 //!
-//! Limits of flows and operations are those of one process, and so are the operations that it offers. A task whose flow
-//! or operation is full is set aside in the store, so that it is read once and not with every claim, and is recalled
+//! Limits of owners, flows and operations are those of one process, and so are the operations that it offers. A task whose
+//! owner, flow or operation is full is set aside in the store, so that it is read once and not with every claim, and is recalled
 //! when there is room. `contents` reads what tasks need.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -80,7 +80,7 @@ pub(crate) async fn claim(
     let mut may_set_aside = room.is_limited();
     for _ in 0..READS_LIMIT {
         let recalled = recall(rows, &room, limit - claimed.tasks.len()).await?;
-        hold_given_up(rows, &recalled, lease_ms, &mut claimed.tasks).await?;
+        hold_given_up(rows, &recalled, lease_ms, &mut room, &mut claimed.tasks).await?;
         let left = limit - claimed.tasks.len();
         if left == 0 {
             break;
@@ -93,7 +93,8 @@ pub(crate) async fn claim(
         claimed.read += ready.len();
         let is_last = ready.len() < page;
         let picked = pick(ready, left, &mut room, &recalled, rows.now());
-        let is_cut_off = hold(rows, picked.taken, lease_ms, &mut claimed.tasks).await?;
+        let held = &mut claimed.tasks;
+        let is_cut_off = hold(rows, picked.taken, lease_ms, &mut room, held).await?;
         for (group, keys) in &picked.aside {
             rows.set_aside(keys, &group.to_string()).await?;
         }
@@ -212,10 +213,11 @@ async fn hold(
     rows: &mut dyn Rows,
     taken: Vec<Row>,
     lease_ms: u64,
+    room: &mut Room,
     held: &mut Vec<ClaimedTask>,
 ) -> Result<bool, StoreError> {
     let count = taken.len();
-    let prepared = prepare(rows, taken).await?;
+    let prepared = prepare(rows, taken, room).await?;
     let is_cut_off = prepared.len() < count;
     let until = later(rows.now(), lease_ms);
     let mut changes = Changes::new(rows);
@@ -242,6 +244,7 @@ async fn hold_given_up(
     rows: &mut dyn Rows,
     recalled: &Recalled,
     lease_ms: u64,
+    room: &mut Room,
     held: &mut Vec<ClaimedTask>,
 ) -> Result<(), StoreError> {
     if recalled.given_up.is_empty() {
@@ -249,7 +252,7 @@ async fn hold_given_up(
     }
     let first = held.len();
     let given_up = rows.load(&recalled.given_up).await?;
-    hold(rows, given_up, lease_ms, held).await?;
+    hold(rows, given_up, lease_ms, room, held).await?;
     for task in &mut held[first..] {
         task.is_given_up = true;
     }

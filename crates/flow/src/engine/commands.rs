@@ -8,10 +8,10 @@ use panpan_runtime::ports::StoreError;
 use super::archive::kept_archives;
 use super::caller::{CallableMethods, Caller};
 use super::changes::Changes;
-use super::notice::{NOTIFY, notify};
+use super::notice::{MESSAGE_RUNS_LIMIT, NOTIFY, is_message, notify};
 use super::unknown::{may_be_unknown, with_unknown_outcome};
 use super::view::{Visible, definition, find_visible, root_of, whole_flow};
-use super::work::{announce_rest, rest};
+use super::work::{announce_rest, keep, rest};
 use crate::error::{Blockers, LISTED_LIMIT, Obstacle, TaskError, Unsatisfied};
 use crate::ports::{Ending, Filter, Key, Page, Row, Rows, StoredOutcome};
 use crate::state::{State, Transition};
@@ -52,6 +52,9 @@ pub(crate) async fn execute(
 ) -> Result<Executed, TaskError> {
     let row = find_visible(rows, &caller.visible, command.id).await?;
     let root = root_of(rows, &row).await?;
+    if is_sent_too_often(&row) {
+        return Err(TaskError::SentTooOften(row.id));
+    }
     if command.webhook.is_some() && !caller.visible.includes(&root) {
         return Err(caller.visible.refuse(root.id));
     }
@@ -75,6 +78,11 @@ pub(crate) async fn execute(
         outcome_unknown,
         events_after: last.saturating_sub(announced as u64),
     })
+}
+
+/// Whether a message to a webhook is not sent again by hand: its receiver may be anyone.
+fn is_sent_too_often(row: &Row) -> bool {
+    is_message(row) && row.run.state.is_terminal() && row.run.generation >= MESSAGE_RUNS_LIMIT
 }
 
 async fn set_webhook(rows: &mut dyn Rows, root: Key, webhook: &Webhook) -> Result<(), StoreError> {
@@ -307,7 +315,7 @@ pub(super) async fn cancel_found(
         attempts: row.run.attempts,
         ending: Ending::Cancelled { error },
     };
-    rows.keep(&[outcome]).await?;
+    keep(rows, &[outcome]).await?;
     rows.set_histories(&[(row.key, None)]).await?;
     let roots = announce_rest(rows, &[row.flow]).await?;
     // A webhook gets messages about flows that were executed, and not about each task that is cancelled before.

@@ -7,15 +7,13 @@ use std::sync::Arc;
 
 use panpan_runtime::ports::StoreError;
 
+use crate::limits::{RUNNING_BYTES_LIMIT, Room};
 use crate::ports::{Ending, Key, Row, Rows, StoredDefinition};
-use crate::references::{REFERRED_BYTES_LIMIT, may_have_references, references};
+use crate::references::{REFERRED_BYTES_LIMIT, may_have_references, referred};
 use crate::task::{Definition, TaskId, original_with_result};
 
 /// How many definitions are read at once.
 const READ_AT_ONCE: usize = 32;
-
-/// About the most bytes of definitions and results that one claim reads. A single task may have more.
-const CLAIM_BYTES_LIMIT: usize = 64 * 1024 * 1024;
 
 /// What a task needs to run. Its debug form does not show the texts.
 #[derive(Clone, Default, PartialEq)]
@@ -32,6 +30,14 @@ pub(crate) struct Contents {
     pub(crate) original: Option<Arc<str>>,
 }
 
+impl Contents {
+    /// What it takes in memory as long as the task runs, about.
+    pub(crate) fn bytes(&self) -> usize {
+        let results = self.results.values().flatten().chain(&self.original);
+        self.definition.len() + results.map(|it| it.len()).sum::<usize>()
+    }
+}
+
 impl std::fmt::Debug for Contents {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (definition, results) = (self.definition.len(), self.results.len());
@@ -39,12 +45,14 @@ impl std::fmt::Debug for Contents {
     }
 }
 
-/// Reads the contents of tasks, in their order, until there is enough for one claim. Those that are left out come last.
+/// Reads the contents of tasks, in their order, as far as there is room for their bytes in this process. Leaves out those
+/// whose owner has too many, and those that come after the last one for which there is room.
 pub(super) async fn prepare(
     rows: &mut dyn Rows,
     tasks: Vec<Row>,
+    room: &mut Room,
 ) -> Result<Vec<(Row, Contents)>, StoreError> {
-    let (mut prepared, mut used) = (Vec::with_capacity(tasks.len()), 0);
+    let (mut prepared, mut used) = (Vec::with_capacity(tasks.len()), room.bytes());
     for chunk in tasks.chunks(READ_AT_ONCE) {
         let keys: Vec<Key> = chunk.iter().map(|row| row.key).collect();
         let definitions = rows.definitions(&keys).await?.into_iter();
@@ -52,16 +60,22 @@ pub(super) async fn prepare(
             definitions.map(|it| (it.key, it)).collect();
         let needed = needed(rows, &definitions).await?;
         let (mut fitting, mut read) = (Vec::new(), BTreeSet::new());
+        let mut is_full = false;
         for row in chunk {
+            if !room.has_bytes_for(row) {
+                continue;
+            }
             let (definition, authority) = match definitions.remove(&row.key) {
                 Some(stored) => (stored.text, stored.authority),
                 None => Default::default(),
             };
             let needed = needed.get(&row.key).cloned().unwrap_or_default();
             used += definition.len() + needed.bytes_without(&read);
-            if used > CLAIM_BYTES_LIMIT && !(prepared.is_empty() && fitting.is_empty()) {
+            is_full = used > RUNNING_BYTES_LIMIT && !(prepared.is_empty() && fitting.is_empty());
+            if is_full {
                 break;
             }
+            room.take_bytes(row, definition.len() + needed.bytes());
             read.extend(needed.to_read());
             let contents = Contents {
                 definition,
@@ -70,14 +84,13 @@ pub(super) async fn prepare(
             };
             fitting.push((row.clone(), contents, needed));
         }
-        let is_cut_off = fitting.len() < chunk.len();
         let read: Vec<Key> = read.into_iter().collect();
         let results = completed(rows, &read).await?;
         prepared.extend(fitting.into_iter().map(|(row, contents, needed)| {
             let contents = needed.fill(contents, &results);
             (row, contents)
         }));
-        if is_cut_off {
+        if is_full {
             break;
         }
     }
@@ -115,6 +128,11 @@ impl Needed {
         };
         let all = dependencies.iter().chain(&self.original);
         all.filter(|it| it.bytes.is_some())
+    }
+
+    /// The bytes of what is read.
+    fn bytes(&self) -> usize {
+        self.read().filter_map(|it| it.bytes).sum()
     }
 
     fn to_read(&self) -> impl Iterator<Item = Key> {
@@ -189,9 +207,7 @@ fn referred_tasks(definition: &str) -> Option<BTreeSet<TaskId>> {
         return None;
     }
     let definition = Definition::from_text(definition).ok()?;
-    let found = references(&definition.inputs).filter_map(Result::ok);
-    let tasks: BTreeSet<TaskId> = found.map(|(_, reference)| reference.task).collect();
-    Some(tasks).filter(|it| !it.is_empty())
+    Some(referred(&definition.inputs)).filter(|it| !it.is_empty())
 }
 
 /// The results of those tasks that are completed.

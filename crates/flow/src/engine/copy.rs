@@ -1,6 +1,7 @@
 //! Copies a task, alone or with the tasks below it, as the root of a new flow.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 use panpan_failure::Violation;
 use panpan_runtime::ports::Ids;
@@ -11,11 +12,17 @@ use super::view::{FoundTask, find, tree_definitions};
 use crate::error::TaskError;
 use crate::plan::{PlanError, PlanProblem, ProblemKind, Problems};
 use crate::ports::Rows;
-use crate::references::{redirect, references};
+use crate::references::{Reference, redirect, visit_references};
 use crate::state::State;
 use crate::task::{
     Definition, Dependency, NewTask, Provenance, ReadTask, RequestPlace, TaskId, Unread,
 };
+
+/// The most tasks that are copied at once: other writers wait meanwhile.
+pub const COPY_TASKS_LIMIT: usize = 10_000;
+
+/// The most bytes of definitions that are copied at once.
+pub const COPY_BYTES_LIMIT: usize = 16 * 1024 * 1024;
 
 /// Copies a task.
 #[derive(Clone, Copy, Debug)]
@@ -45,7 +52,12 @@ pub(crate) async fn copy(
 ) -> Result<Copied, TaskError> {
     let visible = &caller.visible;
     let originals = match command.with_children {
-        true => tree_definitions(rows, visible, command.id).await?,
+        true => {
+            let id = command.id;
+            let limits = (COPY_TASKS_LIMIT, COPY_BYTES_LIMIT);
+            let tree = tree_definitions(rows, visible, id, limits.0, limits.1).await?;
+            tree.ok_or(TaskError::CopyTooLarge(id))?
+        }
         false => vec![find(rows, visible, command.id).await?],
     };
     let new_id = |found: &FoundTask| (found.row.id, TaskId::from_random(ids.new_id()));
@@ -112,22 +124,15 @@ impl Copies {
         problems: &mut Problems,
     ) {
         let (task, root) = (original.row.id, original.root);
-        let found = references(&definition.inputs).filter_map(Result::ok);
-        let outside = found.filter(|(_, it)| !self.ids.contains_key(&it.task));
-        for (pointer, reference) in outside {
-            let kind = ProblemKind::Dependency;
-            problems.note(kind, || {
-                let reason = format!(
-                    "the inputs of task {task} refer at {pointer} to a task that is not copied with it"
-                );
-                let violation = Violation::value("/task_id", reason)
-                    .expected(format!(
-                        "{root}, the root of the flow, with copy_children: true, which copies both"
-                    ))
-                    .actual(reference.task.to_string());
-                PlanProblem::new(kind, task, violation)
-            });
-        }
+        let _ = visit_references(&definition.inputs, |found| {
+            if let Ok(reference) = found.read()
+                && !self.ids.contains_key(&reference.task)
+            {
+                let kind = ProblemKind::Dependency;
+                problems.note(kind, || outside(task, root, &found.pointer(), &reference));
+            }
+            ControlFlow::<()>::Continue(())
+        });
     }
 
     fn task(
@@ -145,7 +150,7 @@ impl Copies {
                 None => dropped.push((id, dependency)),
             }
         }
-        definition.inputs = redirect(&definition.inputs, &|it| self.new_id(it));
+        redirect(&mut definition.inputs, &|it| self.new_id(it));
         definition.origin = (self.origin)(old);
         // The copy is another flow, perhaps of another caller.
         definition.webhook = None;
@@ -161,4 +166,17 @@ impl Copies {
             unread: Unread::default(),
         }
     }
+}
+
+/// The problem with a reference in the inputs of a task to one that is not copied.
+fn outside(task: TaskId, root: TaskId, pointer: &str, reference: &Reference) -> PlanProblem {
+    let reason = format!(
+        "the inputs of task {task} refer at {pointer} to a task that is not copied with it"
+    );
+    let violation = Violation::value("/task_id", reason)
+        .expected(format!(
+            "{root}, the root of the flow, with copy_children: true, which copies both"
+        ))
+        .actual(reference.task.to_string());
+    PlanProblem::new(ProblemKind::Dependency, task, violation)
 }

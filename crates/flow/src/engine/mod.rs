@@ -28,13 +28,17 @@ pub(crate) use caller::{Authorities, CallableMethods, Caller};
 pub(crate) use claim::{Claimed, ClaimedTask, claim, keep_offered};
 pub(crate) use commands::{Cancel, Execute, Executed, cancel, delete, execute};
 pub(crate) use contents::Contents;
+pub use copy::{COPY_BYTES_LIMIT, COPY_TASKS_LIMIT};
 pub(crate) use copy::{Copied, Copy, copy};
 pub(crate) use create::{Created, Release, create};
+pub use notice::MESSAGE_RUNS_LIMIT;
 pub(crate) use notice::NOTIFY;
 pub(crate) use sweep::sweep;
 pub use sweep::{FLOWS_KEPT_MS, FLOWS_SWEPT_AT_ONCE};
 pub(crate) use update::{Update, update};
+pub use view::{ANSWER_BYTES_LIMIT, DEFINITIONS_READ_LIMIT};
 pub(crate) use view::{
-    ANSWER_BYTES_LIMIT, Fields, FoundTask, Listed, Visible, children, find, generations, list, tree,
+    Fields, FoundTask, Generations, Listed, Visible, children, find, generations, list, tree,
 };
+pub use work::GENERATIONS_LIMIT;
 pub(crate) use work::{Ended, Finished, Heartbeat, Lease, extend, finish, later, lost, rest};

@@ -18,6 +18,9 @@ use crate::task::{Definition, Priority, Schemas, TaskId, stored_webhook};
 /// The operation that sends a message. Only tasks of this module call it.
 pub(crate) const NOTIFY: &str = "tasks/notify";
 
+/// How often a message is sent, by itself and by hand, each time with its retries.
+pub const MESSAGE_RUNS_LIMIT: u32 = 10;
+
 /// How many failed tasks a message names.
 const FAILURES_LISTED: usize = 10;
 
@@ -33,6 +36,11 @@ const RETRY: RetrySettings = RetrySettings {
     jitter_enabled: true,
     jitter_range: 0.1,
 };
+
+/// Whether a task is a message to a webhook.
+pub(super) fn is_message(row: &Row) -> bool {
+    row.operation.as_deref() == Some(NOTIFY)
+}
 
 /// Adds a message for each of these flows that has a webhook. Returns whether there is one.
 pub(super) async fn notify(rows: &mut dyn Rows, roots: &[Row]) -> Result<bool, StoreError> {

@@ -13,6 +13,7 @@ use super::changes::{Changes, Written};
 use super::check::{Checked, check};
 use super::commands::{DEFAULT_MESSAGE, cancel_found};
 use super::cycle::{ids_of, new_cycle};
+use super::notice::is_message;
 use super::turns::give_turns;
 use super::view::{definition, find_visible, root_of};
 use super::work::rest;
@@ -47,6 +48,9 @@ pub(crate) async fn update(
 ) -> Result<(Row, Vec<TaskId>), TaskError> {
     let updates = &command.updates;
     let row = find_visible(rows, &caller.visible, command.id).await?;
+    if is_message(&row) {
+        return Err(TaskError::Message(row.id));
+    }
     let definition = definition(rows, row.key).await?;
     if matches!(definition.origin, Provenance::Archive(_)) {
         return Err(TaskError::Archived(row.id));

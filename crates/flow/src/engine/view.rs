@@ -16,10 +16,16 @@ const FLOW_PAGE: u64 = 10_000;
 
 /// The most bytes of tasks in an answer, about. A list ends before a task that does not fit; a tree that does not fit is
 /// refused.
-pub(crate) const ANSWER_BYTES_LIMIT: usize = 8 * 1024 * 1024;
+pub const ANSWER_BYTES_LIMIT: usize = 8 * 1024 * 1024;
+
+/// About the most bytes of definitions that are read for an answer, also where it shows little of them.
+pub const DEFINITIONS_READ_LIMIT: usize = 64 * 1024 * 1024;
 
 /// How many tasks are read with their details at once: each may have a large result.
-const DETAILS_AT_ONCE: usize = 32;
+const DETAILS_AT_ONCE: usize = 16;
+
+/// How many outcomes of a task are read at once.
+const OUTCOMES_AT_ONCE: usize = 4;
 
 /// What a task takes in an answer besides its texts, and what each of its dependencies takes, in bytes.
 const TASK_BYTES: usize = 1024;
@@ -87,6 +93,8 @@ pub(crate) struct FoundTask {
     pub(crate) parent: Option<TaskId>,
     pub(crate) root: TaskId,
     pub(crate) definition: Arc<str>,
+    /// The bytes of the definition in the store.
+    pub(crate) definition_bytes: usize,
     pub(crate) outcome: Option<Ending>,
     pub(crate) dependencies: Vec<Dependency>,
     /// The tasks that ended without success and keep it from running.
@@ -135,16 +143,6 @@ pub(crate) async fn find(
     found.pop().ok_or(TaskError::NotFound(id))
 }
 
-/// The outcomes of all generations of a task.
-pub(crate) async fn generations(
-    rows: &mut dyn Rows,
-    visible: &Visible,
-    id: TaskId,
-) -> Result<Vec<StoredOutcome>, TaskError> {
-    let row = find_visible(rows, visible, id).await?;
-    Ok(rows.generations(row.key).await?)
-}
-
 /// Tasks that meet a condition, and how many there are in all.
 pub(crate) async fn list(
     rows: &mut dyn Rows,
@@ -168,18 +166,56 @@ async fn as_fit(
     found: &[Row],
     fields: Fields,
 ) -> Result<(Vec<FoundTask>, bool), StoreError> {
-    let (mut fitting, mut bytes) = (Vec::new(), 0);
+    let (mut fitting, mut bytes, mut read) = (Vec::new(), 0, 0);
     let mut blocking = Blocking::default();
     for some in found.chunks(DETAILS_AT_ONCE) {
         for task in with_details(rows, some.to_vec(), fields, &mut blocking).await? {
             bytes += task.bytes();
-            if bytes > ANSWER_BYTES_LIMIT && !fitting.is_empty() {
+            read += task.definition_bytes;
+            let is_full = bytes > ANSWER_BYTES_LIMIT || read > DEFINITIONS_READ_LIMIT;
+            if is_full && !fitting.is_empty() {
                 return Ok((fitting, true));
             }
             fitting.push(task);
         }
     }
     Ok((fitting, false))
+}
+
+/// Outcomes of a task, oldest first.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Generations {
+    pub(crate) outcomes: Vec<StoredOutcome>,
+    /// Whether there are more.
+    pub(crate) is_cut: bool,
+}
+
+/// The first outcomes of a task after a generation, as many as fit in an answer and at least one.
+pub(crate) async fn generations(
+    rows: &mut dyn Rows,
+    visible: &Visible,
+    id: TaskId,
+    after: u32,
+) -> Result<Generations, TaskError> {
+    let row = find_visible(rows, visible, id).await?;
+    let (mut outcomes, mut bytes): (Vec<StoredOutcome>, usize) = (Vec::new(), 0);
+    loop {
+        let after = outcomes.last().map_or(after, |it| it.generation);
+        let found = rows.generations(row.key, after, OUTCOMES_AT_ONCE).await?;
+        let is_last = found.len() < OUTCOMES_AT_ONCE;
+        for outcome in found {
+            bytes += TASK_BYTES + outcome.ending.bytes();
+            if bytes > ANSWER_BYTES_LIMIT && !outcomes.is_empty() {
+                let is_cut = true;
+                return Ok(Generations { outcomes, is_cut });
+            }
+            outcomes.push(outcome);
+        }
+        if is_last {
+            let is_cut = false;
+            return Ok(Generations { outcomes, is_cut });
+        }
+    }
 }
 
 /// The direct children of a task.
@@ -216,15 +252,29 @@ pub(crate) async fn tree(
     }
 }
 
-/// The definitions of a task and of all its descendants, each after its parent.
+/// The definitions of a task and of all its descendants, each after its parent; nothing if they are too many or too large.
 pub(super) async fn tree_definitions(
     rows: &mut dyn Rows,
     visible: &Visible,
     id: TaskId,
-) -> Result<Vec<FoundTask>, TaskError> {
+    tasks_limit: usize,
+    bytes_limit: usize,
+) -> Result<Option<Vec<FoundTask>>, TaskError> {
     let found = tree_rows(rows, visible, id).await?;
+    if found.len() > tasks_limit {
+        return Ok(None);
+    }
+    let (mut tasks, mut bytes) = (Vec::with_capacity(found.len()), 0);
     let blocking = &mut Blocking::default();
-    Ok(with_details(rows, found, Fields::Definition, blocking).await?)
+    for some in found.chunks(DETAILS_AT_ONCE) {
+        let some = with_details(rows, some.to_vec(), Fields::Definition, blocking).await?;
+        bytes += some.iter().map(|it| it.definition_bytes).sum::<usize>();
+        if bytes > bytes_limit {
+            return Ok(None);
+        }
+        tasks.extend(some);
+    }
+    Ok(Some(tasks))
 }
 
 async fn tree_rows(
@@ -286,13 +336,14 @@ async fn with_details(
     blocking: &mut Blocking,
 ) -> Result<Vec<FoundTask>, StoreError> {
     let keys: Vec<Key> = found.iter().map(|row| row.key).collect();
-    let mut definitions: BTreeMap<Key, Arc<str>> = BTreeMap::new();
+    let mut definitions: BTreeMap<Key, (Arc<str>, usize)> = BTreeMap::new();
     for stored in rows.definitions(&keys).await? {
+        let bytes = stored.text.len();
         let text = match fields {
             Fields::All | Fields::Definition => stored.text,
             Fields::Summary => summary(&stored.text)?,
         };
-        definitions.insert(stored.key, text);
+        definitions.insert(stored.key, (text, bytes));
     }
     let has_outcome = |row: &&Row| match fields {
         Fields::All => row.run.state.is_terminal(),
@@ -325,11 +376,13 @@ async fn with_details(
     let details = found.into_iter().map(|row| {
         let edges = dependencies.remove(&row.key).unwrap_or_default();
         let outcome = outcomes.remove(&row.key);
+        let (definition, definition_bytes) = definitions.remove(&row.key).unwrap_or_default();
         let is_current = |it: &StoredOutcome| it.generation == row.run.generation;
         FoundTask {
             parent: row.parent.and_then(id_of),
             root: id_of(row.flow).unwrap_or(row.id),
-            definition: definitions.remove(&row.key).unwrap_or_default(),
+            definition,
+            definition_bytes,
             outcome: outcome.filter(is_current).map(|it| it.ending),
             blocked_by: blocking.causes(&row),
             dependencies: edges.iter().filter_map(dependency).collect(),
@@ -340,8 +393,8 @@ async fn with_details(
 }
 
 fn summary(definition: &str) -> Result<Arc<str>, StoreError> {
-    let definition = Definition::of_stored(definition)?;
-    Ok(definition.summary().to_text().into())
+    let summary = Definition::summary_of(definition).map_err(|_| StoreError::Damaged)?;
+    Ok(summary.to_text().into())
 }
 
 type Others = BTreeMap<Key, TaskId>;

@@ -16,6 +16,9 @@ use crate::step::{Announcement, TaskEvent};
 /// tasks. The events of one run of the largest flow fit.
 pub(super) const JOURNAL_EVENTS_LIMIT: usize = 500_000;
 
+/// The newest generations of a task whose outcomes are kept.
+pub const GENERATIONS_LIMIT: u32 = 100;
+
 /// A held task. Only the newest epoch can end it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Lease {
@@ -154,9 +157,23 @@ pub(crate) async fn finish(
         }
     }
     let written = changes.write().await?;
-    rows.keep(&outcomes).await?;
+    keep(rows, &outcomes).await?;
     rows.set_histories(&histories).await?;
     Ok(written.may_rest)
+}
+
+/// Keeps outcomes, and only the newest of each task.
+pub(super) async fn keep(
+    rows: &mut dyn Rows,
+    outcomes: &[StoredOutcome],
+) -> Result<(), StoreError> {
+    rows.keep(outcomes).await?;
+    for outcome in outcomes {
+        if let Some(last @ 1..) = outcome.generation.checked_sub(GENERATIONS_LIMIT) {
+            rows.forget_generations(outcome.key, last).await?;
+        }
+    }
+    Ok(())
 }
 
 /// Appends an entry to the journals of flows that rest, and adds messages to their webhooks: no task of theirs can run

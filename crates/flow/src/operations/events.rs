@@ -9,7 +9,7 @@ use panpan_runtime::Context;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use super::caller;
+use super::{caller, number};
 use crate::flows::Flows;
 use crate::ports::{Announced, Key};
 use crate::state::State;
@@ -29,8 +29,8 @@ pub(super) fn open(
     let opened = async move {
         let id = read_task_id(&input, "task_id")?;
         let found = flows.get(&caller(&context), id).await?;
-        let after = input.get("after").and_then(Value::as_u64);
         let flow = (found.row.flow, found.root);
+        let after = number(&input, "after");
         let after = reached(&flows, flow, after.unwrap_or_default()).await?;
         Ok(Events {
             changes: flows.tasks().changes(),

@@ -60,7 +60,8 @@ async fn notify(flows: Flows, context: Context, input: Arc<Value>) -> Result<Val
     let generation = context.downstream_key().unwrap_or_default();
     let key = IdempotencyKey::new(&format!("{generation}-{sent_at}"));
     let key = key.map_err(|error| untyped(&error))?;
-    let sent = context.call_keyed(WEBHOOK_SENDER, request, key).await;
+    // The address may contain a secret, and the body is for its receiver only.
+    let sent = context.call_unrecorded(WEBHOOK_SENDER, request, key).await;
     let sent = sent.map_err(|failed| undelivered(&webhook, failed))?;
     Ok(json!({"status_code": sent.get("status_code")}))
 }

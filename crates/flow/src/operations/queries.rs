@@ -7,9 +7,9 @@ use panpan_failure::Failure;
 use panpan_runtime::Context;
 use serde_json::{Map, Value, json};
 
-use super::caller;
 use super::specs::LIST_DEFAULT;
 use super::view::{beside, outcome, task};
+use super::{caller, number};
 use crate::engine::{Fields, FoundTask, Listed};
 use crate::flows::Flows;
 use crate::ports::{Filter, Key, Page};
@@ -33,9 +33,16 @@ pub(super) async fn generations(
     input: Arc<Value>,
 ) -> Result<Value, Failure> {
     let id = read_task_id(&input, "task_id")?;
-    let outcomes = flows.generations(&caller(&context), id).await?;
-    let outcomes: Result<Vec<Value>, Failure> = outcomes.iter().map(outcome).collect();
-    Ok(json!({"task_id": id.to_string(), "generations": outcomes?}))
+    let after = number(&input, "after").unwrap_or_default();
+    let after = u32::try_from(after).unwrap_or(u32::MAX);
+    let found = flows.generations(&caller(&context), id, after).await?;
+    let last = found.outcomes.last().filter(|_| found.is_cut);
+    let outcomes: Result<Vec<Value>, Failure> = found.outcomes.iter().map(outcome).collect();
+    let mut generations = json!({"task_id": id.to_string(), "generations": outcomes?});
+    if let Some(last) = last {
+        generations["next_after"] = last.generation.into();
+    }
+    Ok(generations)
 }
 
 pub(super) async fn list(
@@ -175,9 +182,8 @@ fn tasks(found: &[FoundTask], fields: Fields) -> Result<Vec<Value>, Failure> {
 }
 
 fn page(input: &Value) -> Page {
-    let number = |name: &str| input.get(name).and_then(Value::as_u64);
     Page {
-        offset: number("offset").unwrap_or_default(),
-        limit: number("limit").unwrap_or(LIST_DEFAULT),
+        offset: number(input, "offset").unwrap_or_default(),
+        limit: number(input, "limit").unwrap_or(LIST_DEFAULT),
     }
 }

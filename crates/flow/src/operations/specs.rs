@@ -4,7 +4,7 @@
 use panpan_contract::operation::{OperationName, OperationSpec, OperationType, Visibility};
 use serde_json::{Value, json};
 
-use crate::engine::NOTIFY;
+use crate::engine::{GENERATIONS_LIMIT, NOTIFY};
 use crate::plan::TASKS_LIMIT;
 
 /// The default and the largest number of tasks of a list.
@@ -168,8 +168,21 @@ pub(super) fn get() -> OperationSpec {
 }
 
 pub(super) fn generations() -> OperationSpec {
-    let about = "Returns the outcomes of all generations of a task, oldest first.";
-    by_id("tasks/generations", OperationType::Query, about)
+    let members = json!({
+        "task_id": id(),
+        "after": {"type": "integer", "minimum": 0, "maximum": NUMBER_LIMIT, "default": 0,
+            "description": "Only later generations."},
+    });
+    let about = format!(
+        "Returns the outcomes of the generations of a task, oldest first; the newest {GENERATIONS_LIMIT} are kept. If \
+         they do not fit in an answer, `next_after` is where the rest begins."
+    );
+    spec(
+        "tasks/generations",
+        OperationType::Query,
+        &about,
+        object(members, &["task_id"]),
+    )
 }
 
 pub(super) fn tree() -> OperationSpec {

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasher as _;
+use std::ops::ControlFlow;
 
 use foldhash::fast::FixedState;
 use panpan_failure::Violation;
@@ -9,7 +10,9 @@ use panpan_runtime::{SentSchema, check_once};
 use serde_json::{Map, Value};
 
 use super::{Draft, Methods, PlanProblem, ProblemKind, Problems};
-use crate::references::{Found, InvalidReference, references};
+use crate::references::{
+    REFERENCES_LIMIT, SHOWN_POINTER_BYTES_LIMIT, has_references, visit_references,
+};
 use crate::task::{Definition, Provenance, ReadTask, TaskId};
 
 /// The draft of schemas that state none.
@@ -68,53 +71,58 @@ impl Draft<'_> {
 
     /// Checks the references of a task, and returns where they are in the inputs.
     fn check_references(&mut self, at: usize) -> Vec<String> {
-        let task = &self.tasks[at].task;
-        let mut found = references(&task.definition.inputs).peekable();
+        let tasks = self.tasks;
+        let task = &tasks[at].task;
         // The references of an archive are no longer resolved.
         let is_archive = matches!(task.definition.origin, Provenance::Archive(_));
-        if is_archive || found.peek().is_none() {
+        if is_archive || !has_references(&task.definition.inputs) {
             return Vec::new();
         }
         let dependencies = task.dependencies.iter().map(|it| it.id);
         let dependencies: HashSet<TaskId, FixedState> = dependencies.collect();
         let inputs = self.pointer(at, "inputs");
         let mut referring = Vec::new();
-        for found in found {
-            match found {
-                Ok((pointer, reference)) => {
-                    if !dependencies.contains(&reference.task) {
-                        self.note(ProblemKind::Dependency, at, || {
-                            let reason = "the reference is not to a dependency of this task";
-                            Violation::value(format!("{inputs}{pointer}/$from"), reason)
-                                .expected("the id of a task in its dependencies")
-                                .actual(reference.task.to_string())
-                        });
-                    }
-                    referring.push(pointer);
-                }
-                Err(InvalidReference(mut invalid)) => {
-                    referring.push(object_of(&invalid.pointer).to_owned());
-                    invalid.pointer.insert_str(0, &inputs);
-                    self.note(ProblemKind::Schema, at, || invalid);
-                }
+        let visited = visit_references(&task.definition.inputs, |found| {
+            if referring.len() == REFERENCES_LIMIT {
+                return ControlFlow::Break(());
             }
+            let pointer = found.pointer();
+            match found.read() {
+                Ok(reference) if dependencies.contains(&reference.task) => {}
+                Ok(reference) => self.note(ProblemKind::Dependency, at, || {
+                    let reason = "the reference is not to a dependency of this task";
+                    Violation::value(format!("{inputs}{pointer}/$from"), reason)
+                        .expected("the id of a task in its dependencies")
+                        .actual(reference.task.to_string())
+                }),
+                Err(invalid) => self.note(ProblemKind::Schema, at, || {
+                    invalid.below(&format!("{inputs}{pointer}"))
+                }),
+            }
+            referring.push(pointer);
+            ControlFlow::Continue(())
+        });
+        if visited.is_break() {
+            self.note(ProblemKind::Malformed, at, || {
+                Violation::value(inputs, "too many references")
+                    .expected(format!("at most {REFERENCES_LIMIT} references in a task"))
+            });
         }
         referring
     }
 }
 
-/// Where inputs have references. Invalid ones are reported when references are checked.
+/// Where inputs have references, up to the most that a task can have.
 fn referring(inputs: &Map<String, Value>) -> Vec<String> {
-    let pointer = |found: Found| match found {
-        Ok((pointer, _)) => pointer,
-        Err(InvalidReference(violation)) => object_of(&violation.pointer).to_owned(),
-    };
-    references(inputs).map(pointer).collect()
-}
-
-/// The object that has the member at a pointer.
-fn object_of(pointer: &str) -> &str {
-    pointer.rsplit_once('/').map_or("", |(object, _)| object)
+    let mut referring = Vec::new();
+    let _ = visit_references(inputs, |found| {
+        referring.push(found.pointer());
+        match referring.len() < REFERENCES_LIMIT {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        }
+    });
+    referring
 }
 
 /// Keeps the violations that remain whatever the references stand for.
@@ -125,8 +133,10 @@ fn retain_certain(violations: &mut Vec<Violation>, referring: &[String], schema:
         .collect();
     violations.retain(|violation| {
         let pointer = violation.pointer.as_str();
+        // A longer pointer cannot be compared: those of references are cut.
+        let is_comparable = pointer.len() < SHOWN_POINTER_BYTES_LIMIT;
         let is_above = referring.iter().any(|it| is_within(it, pointer));
-        !is_above && !open.iter().any(|it| is_within(pointer, it))
+        is_comparable && !is_above && !open.iter().any(|it| is_within(pointer, it))
     });
 }
 

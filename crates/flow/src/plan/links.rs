@@ -10,7 +10,7 @@ use super::graph::Graph;
 use super::tree::arrows;
 use super::{About, Draft, Methods, PlanProblem, ProblemKind};
 use crate::state::State;
-use crate::task::{Provenance, TaskId};
+use crate::task::{Provenance, TaskId, is_on_tasks};
 
 impl Draft<'_> {
     /// Checks each dependency, and returns the graph of those within the plan. Without a root it is not known
@@ -119,10 +119,20 @@ impl Draft<'_> {
                 continue;
             };
             let method = schemas.method();
+            let pointer = format!("{}/method", self.pointer(at, "schemas"));
+            if is_on_tasks(method) {
+                self.problems.note(ProblemKind::Schema, || {
+                    let reason = "a task cannot call an operation on tasks";
+                    let violation = Violation::value(pointer, reason)
+                        .expected("an operation outside tasks/, or new tasks below this one");
+                    let actual = shown(&method.into()).unwrap_or_default();
+                    PlanProblem::new(ProblemKind::Schema, read.task.id, violation.actual(actual))
+                });
+                continue;
+            }
             if methods.exists(method) {
                 continue;
             }
-            let pointer = format!("{}/method", self.pointer(at, "schemas"));
             self.problems.note(ProblemKind::Executor, || {
                 let name = shown(&method.into()).unwrap_or_default();
                 let reason = match methods.streams(method) {

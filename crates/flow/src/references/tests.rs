@@ -34,23 +34,32 @@ fn at(number: u128, pointer: &str) -> Value {
     json!({"$from": id(number), "pointer": pointer})
 }
 
+fn found(inputs: &Map<String, Value>) -> Vec<(String, Result<Reference, InvalidReference>)> {
+    let mut found = Vec::new();
+    let _ = visit_references(inputs, |it| {
+        found.push((it.pointer(), it.read()));
+        ControlFlow::<()>::Continue(())
+    });
+    found
+}
+
 #[test]
 fn references_are_found_wherever_they_are() {
     let inputs = object(json!({
         "a": from(1), "b/c": {"d": [0, at(2, "/x"), {"e": from(1)}]}, "plain": {"pointer": "/x", "$ref": "y"},
     }));
-    let found: Vec<_> = references(&inputs).map(Result::unwrap).collect();
+    let found = found(&inputs);
     let reference = |number, pointer: &str| Reference {
         task: id(number),
         pointer: pointer.to_owned(),
     };
     let expected = [
-        ("/a".to_owned(), reference(1, "")),
-        ("/b~1c/d/1".to_owned(), reference(2, "/x")),
-        ("/b~1c/d/2/e".to_owned(), reference(1, "")),
+        ("/a".to_owned(), Ok(reference(1, ""))),
+        ("/b~1c/d/1".to_owned(), Ok(reference(2, "/x"))),
+        ("/b~1c/d/2/e".to_owned(), Ok(reference(1, ""))),
     ];
     assert_eq!(found, expected);
-    assert_eq!(references(&Map::new()).count(), 0);
+    assert!(!has_references(&Map::new()));
 }
 
 #[test]
@@ -65,11 +74,11 @@ fn an_invalid_reference_is_named_with_its_pointer() {
         (json!({"$from": id(1), "pointer": 0}), "/a/pointer"),
     ] {
         let inputs = object(json!({ "a": value }));
-        let found: Vec<_> = references(&inputs).collect();
-        let [Err(InvalidReference(violation))] = found.as_slice() else {
+        let found = found(&inputs);
+        let [(at, Err(invalid))] = found.as_slice() else {
             panic!("{value}: {found:?}");
         };
-        assert_eq!(violation.pointer, pointer, "{value}");
+        assert_eq!(invalid.clone().below(at).pointer, pointer, "{value}");
         let resolved = resolve(&inputs, &[]);
         assert!(
             matches!(resolved, Err(ReferenceError::Invalid(_))),
@@ -153,4 +162,43 @@ fn a_definition_text_without_references_is_recognised() {
     assert!(!may_have_references(&definition.to_text()));
     definition.inputs = object(json!({"a": [from(1)]}));
     assert!(may_have_references(&definition.to_text()));
+}
+
+/// Below keys of this many bytes together, `value`.
+fn below_long_keys(bytes: usize, value: Value) -> Map<String, Value> {
+    const LEVELS: usize = 90;
+    let key = "k".repeat(bytes / LEVELS);
+    let nest = |value: Value, _| Value::Object(Map::from_iter([(key.clone(), value)]));
+    object((0..LEVELS).fold(value, nest))
+}
+
+/// A copy of the path for each of them would take 16 GB.
+#[test]
+fn many_references_below_a_long_path_cost_no_copy_of_it() {
+    const PATH_BYTES: usize = 1_800_000;
+    let at_limit = below_long_keys(PATH_BYTES, json!(vec![from(1); REFERENCES_LIMIT]));
+    let mut count = 0;
+    let mut last = String::new();
+    let _ = visit_references(&at_limit, |it| {
+        count += 1;
+        last = it.pointer();
+        ControlFlow::<()>::Continue(())
+    });
+    assert_eq!(count, REFERENCES_LIMIT);
+    assert_eq!(last.len(), SHOWN_POINTER_BYTES_LIMIT + "…".len());
+    assert_eq!(referred(&at_limit), BTreeSet::from([id(1)]));
+    let result = json!({});
+    assert!(resolve(&at_limit, &[(1, &result)]).is_ok());
+    let above = below_long_keys(PATH_BYTES, json!(vec![from(1); REFERENCES_LIMIT + 1]));
+    let error = resolve(&above, &[(1, &result)]).unwrap_err();
+    assert_eq!(error, ReferenceError::TooMany);
+}
+
+/// A copy of the path for each item would take 1.8 TB.
+#[test]
+fn many_items_below_a_long_path_cost_no_copy_of_it() {
+    let mut inputs = below_long_keys(1_800_000, json!(vec![0; 1_000_000]));
+    inputs.insert("r".to_owned(), from(1));
+    let resolved = resolve(&inputs, &[]).unwrap();
+    assert_eq!(resolved["r"], Value::Null);
 }

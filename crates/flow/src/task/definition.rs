@@ -56,6 +56,29 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
+/// The members of a stored definition that a summary has.
+#[derive(Deserialize)]
+struct Summary {
+    name: Name,
+    #[serde(default)]
+    user_id: Option<NonEmpty>,
+    #[serde(default)]
+    priority: Priority,
+    #[serde(default)]
+    schemas: Option<SchemasSummary>,
+    #[serde(default)]
+    retry: Option<RetryPolicy>,
+    #[serde(default)]
+    origin: Provenance,
+    #[serde(default)]
+    webhook: Option<Webhook>,
+}
+
+#[derive(Deserialize)]
+struct SchemasSummary {
+    method: String,
+}
+
 /// A name that is empty or too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the name has {characters} characters: write 1 to {NAME_CHARACTERS_LIMIT}")]
@@ -179,16 +202,22 @@ impl Definition {
         }
     }
 
-    /// The same without inputs, and with nothing about the operation but its name.
-    pub(crate) fn summary(self) -> Self {
-        let schemas = self.schemas.and_then(|it| Schemas::new(it.method.0));
-        Self {
+    /// The definition in the text of a store, without inputs, and with nothing about the operation but its name. What it
+    /// leaves out is skipped, not built: that can be large.
+    pub(crate) fn summary_of(text: &str) -> Result<Self, serde_json::Error> {
+        let summary: Summary = serde_json::from_str(text)?;
+        Ok(Self {
+            name: summary.name,
+            user_id: summary.user_id,
+            priority: summary.priority,
             inputs: Map::new(),
+            schemas: summary.schemas.and_then(|it| Schemas::new(it.method)),
             params: None,
+            retry: summary.retry,
+            origin: summary.origin,
+            webhook: summary.webhook,
             extra: Map::new(),
-            schemas,
-            ..self
-        }
+        })
     }
 
     /// The operation that the task calls. A link and an archive call none.
@@ -221,6 +250,12 @@ pub(crate) fn is_archive(definition: &str) -> bool {
     let parsed = || Definition::from_text(definition).ok();
     definition.contains("\"origin\":{\"archive\":")
         && parsed().is_some_and(|it| matches!(it.origin, Provenance::Archive(_)))
+}
+
+/// Whether this is the name of an operation on tasks. A task cannot call one: tasks that create, copy or execute tasks
+/// could go on for ever, without the limits of a caller.
+pub(crate) fn is_on_tasks(method: &str) -> bool {
+    method.trim_start_matches('/').starts_with("tasks/")
 }
 
 /// The webhook in a stored definition. Definitions without one are not parsed.

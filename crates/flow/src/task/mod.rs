@@ -16,7 +16,7 @@ use thiserror::Error;
 
 pub(crate) use call_options::TaskCallOptions;
 pub use definition::{Definition, InvalidName, NAME_CHARACTERS_LIMIT, SCHEMA_TYPES, Schemas};
-pub(crate) use definition::{is_archive, original_with_result, stored_webhook};
+pub(crate) use definition::{is_archive, is_on_tasks, original_with_result, stored_webhook};
 pub use id::{InvalidTaskId, TaskId};
 pub use members::{NESTING_LIMIT, RequestPlace};
 pub(crate) use read::too_many_tasks;

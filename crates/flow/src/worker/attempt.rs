@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use panpan_contract::operation::OperationName;
 use panpan_contract::retry::Attempt;
-use panpan_failure::{Effect, Failure, Redacted, codes};
+use panpan_failure::{Effect, Failure, Redacted, Violation, codes};
 use panpan_runtime::ports::Scope;
 use panpan_runtime::{
     AskClient, CallRequest, CancellationToken, Dispatcher, IdempotencyKey, Identity, Origin,
@@ -14,7 +14,7 @@ use panpan_runtime::{
 };
 use serde_json::{Map, Value, json};
 
-use super::clients::TaskClients;
+use super::clients::{TaskClients, TaskOwners};
 use crate::authority::Authority;
 use crate::engine::{ClaimedTask, Contents, Ended, NOTIFY};
 use crate::kept::kept_text;
@@ -22,7 +22,7 @@ use crate::limits::OPERATION_MISSING_MS;
 use crate::plan::inputs::input_violations;
 use crate::ports::Ending;
 use crate::references::{ReferenceError, Unresolved, may_have_references, resolve_stored};
-use crate::task::{Definition, Provenance, TaskCallOptions};
+use crate::task::{Definition, Provenance, TaskCallOptions, is_on_tasks};
 
 /// The largest result of a task, in bytes. What was returned beside it is kept as far as there is room.
 pub const RESULT_BYTES_LIMIT: usize = 4 * 1024 * 1024;
@@ -56,49 +56,89 @@ impl ReportProgress for TaskProgress {
     }
 }
 
+/// How a task ends whose owner had a token and has none any more.
+pub(super) async fn refused_to_owner(
+    owners: Option<&dyn TaskOwners>,
+    task: &ClaimedTask,
+) -> Option<Ended> {
+    let (owners, owner) = (owners?, task.row.owner.as_deref()?);
+    if owners.has_token(owner).await {
+        return None;
+    }
+    let failure = Failure::new(codes::FORBIDDEN)
+        .with_message("the owner of the task has no valid token any more, so it was not run")
+        .with_actions(["Execute the task again when its owner has a new token"]);
+    Some(failed_before("", failure))
+}
+
 /// Runs one attempt.
 pub(super) async fn run_attempt(
+    dispatcher: &Dispatcher,
+    clients: Option<&dyn TaskClients>,
+    task: ClaimedTask,
+    stop: CancellationToken,
+    progress: Arc<TaskProgress>,
+) -> Ended {
+    match call(dispatcher, clients, task, stop, progress) {
+        Ok(Call { request, state }) => {
+            let (method, history) = (request.operation.clone(), state.history.clone());
+            let attempt = dispatcher.dispatch_task(*request, state).await;
+            after(attempt, &method, history)
+        }
+        Err(ended) => *ended,
+    }
+}
+
+/// The call of a task: all that stays in memory while it runs.
+struct Call {
+    request: Box<CallRequest>,
+    state: TaskState,
+}
+
+/// What a task calls, or how it ended without a call.
+fn call(
     dispatcher: &Dispatcher,
     clients: Option<&dyn TaskClients>,
     mut task: ClaimedTask,
     stop: CancellationToken,
     progress: Arc<TaskProgress>,
-) -> Ended {
+) -> Result<Call, Box<Ended>> {
     let contents = std::mem::take(&mut task.contents);
-    let definition = match Definition::from_text(&contents.definition) {
-        Ok(definition) => definition,
-        Err(error) => return failed_before("", unreadable(&error)),
-    };
+    let mut definition = Definition::from_text(&contents.definition)
+        .map_err(|error| failed_before("", unreadable(&error)))?;
     if definition.origin.needs_completed() {
-        return stand_in(contents.original, definition.origin);
+        return Err(stand_in(contents.original, definition.origin).into());
     }
     // A task without an operation only groups others.
     let Some(schemas) = &definition.schemas else {
-        return completed(&json!({}), None);
+        return Err(completed(&json!({}), None).into());
     };
-    let method = schemas.method();
-    if dispatcher.with_registry(|it| it.get(method).is_none()) {
-        return not_offered(&task, method);
+    let method = schemas.method().to_owned();
+    if let Some(failure) = refused_method(&method) {
+        return Err(failed_before(&method, failure).into());
+    }
+    if dispatcher.with_registry(|it| it.get(&method).is_none()) {
+        return Err(not_offered(&task, &method).into());
     }
     let authority = contents.authority.as_deref().map(Authority::from_text);
     let owner = authority.as_ref().map(Authority::state_owner);
     let caller = authority.and_then(Authority::into_identity);
     let request = CallRequest {
-        origin: origin(method),
+        origin: origin(&method),
         caller: caller.clone(),
-        ..CallRequest::from_wire(method, Value::Null)
+        ..CallRequest::from_wire(&method, Value::Null)
     };
     let options = call_options(&definition);
-    let (inputs, options) = match (inputs(contents, &definition), options) {
-        (Ok(inputs), Ok(options)) => (inputs, options),
-        (Err(failure), _) | (_, Err(failure)) => {
-            return not_called(dispatcher, request, &definition, failure);
+    let prepared = options.and_then(|options| Ok((inputs(contents, &mut definition)?, options)));
+    let (inputs, options) = match prepared {
+        Ok(prepared) => prepared,
+        Err(failure) => {
+            return Err(not_called(dispatcher, request, &definition, failure).into());
         }
     };
     let service_key = service_key(&task);
-    let scope = scope(service_key.as_ref(), method, caller.as_deref());
+    let scope = scope(service_key.as_ref(), &method, caller.as_deref());
     let state = state(&task, &definition, scope);
-    let history = state.history.clone();
     let client = client(clients, &task, &definition);
     // A caller that runs a task again, or a copy of it, wants the call to be made again.
     let is_first = is_first_run(&task, definition.origin);
@@ -113,8 +153,10 @@ pub(super) async fn run_attempt(
         client,
         ..request
     };
-    let attempt = dispatcher.dispatch_task(request, state).await;
-    after(attempt, method, history)
+    Ok(Call {
+        request: Box::new(request),
+        state,
+    })
 }
 
 fn state(task: &ClaimedTask, definition: &Definition, scope: Option<Scope>) -> TaskState {
@@ -195,6 +237,24 @@ fn origin(method: &str) -> Origin {
     }
 }
 
+/// Why a task does not call an operation on tasks. It may have been stored before such calls were refused.
+fn refused_method(method: &str) -> Option<Failure> {
+    if method == NOTIFY || !is_on_tasks(method) {
+        return None;
+    }
+    let violation = Violation::value(
+        "/schemas/method",
+        "a task cannot call an operation on tasks",
+    )
+    .expected("an operation outside tasks/")
+    .actual(method.to_owned());
+    let failure = Failure::new(codes::INVALID_TASK_SCHEMA)
+        .with_message(format!("a task cannot call {method}: it works on tasks"))
+        .with_violation(violation)
+        .with_actions(["Change schemas.method of the task with tasks/update"]);
+    Some(failure)
+}
+
 /// A link or an archive has the result of its original, and calls no operation.
 fn stand_in(result: Option<Arc<str>>, origin: Provenance) -> Ended {
     if let Some(result) = result {
@@ -243,9 +303,9 @@ fn not_offered(task: &ClaimedTask, method: &str) -> Ended {
 }
 
 /// The inputs with the results that they refer to, checked against the schema of the task.
-fn inputs(contents: Contents, definition: &Definition) -> Result<Map<String, Value>, Failure> {
+fn inputs(contents: Contents, definition: &mut Definition) -> Result<Map<String, Value>, Failure> {
     if !may_have_references(&contents.definition) {
-        return Ok(definition.inputs.clone());
+        return Ok(std::mem::take(&mut definition.inputs));
     }
     if let Some(bytes) = contents.oversized_results {
         return Err(ReferenceError::ResultsTooLarge { bytes }.into());
@@ -324,4 +384,26 @@ fn unreadable(error: &serde_json::Error) -> Failure {
     Failure::new(codes::INTERNAL)
         .with_message("the stored task cannot be read")
         .caused_by(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Tasks like these may be stored already.
+    #[test]
+    fn a_task_that_calls_an_operation_on_tasks_is_not_run() {
+        for method in ["tasks/execute", "/tasks/copy", "/tasks/notify"] {
+            let failure = refused_method(method).unwrap().redacted();
+            assert_eq!(failure.code().as_str(), "INVALID_TASK_SCHEMA", "{method}");
+            assert_eq!(failure.violations()[0].pointer, "/schemas/method");
+        }
+        for method in [NOTIFY, "demo/echo", "/demo/tasks"] {
+            assert_eq!(
+                refused_method(method).map(Failure::redacted),
+                None,
+                "{method}"
+            );
+        }
+    }
 }

@@ -1,9 +1,9 @@
-//! How a running task reaches the client that created it.
+//! How a running task reaches the client that created it, and whether its owner may still start calls.
 
 use std::fmt;
 use std::sync::Arc;
 
-use panpan_runtime::AskClient;
+use panpan_runtime::{AskClient, BoxFuture};
 use serde_json::{Map, Value};
 
 use crate::task::TaskId;
@@ -17,4 +17,10 @@ pub trait TaskClients: Send + Sync + fmt::Debug {
         owner: Option<&str>,
         params: &Map<String, Value>,
     ) -> Option<Arc<dyn AskClient>>;
+}
+
+/// The callers that have tokens.
+pub trait TaskOwners: Send + Sync + fmt::Debug {
+    /// Whether a caller still has a valid token. It counts as having one while that cannot be found out.
+    fn has_token<'a>(&'a self, owner: &'a str) -> BoxFuture<'a, bool>;
 }

@@ -12,7 +12,7 @@ use panpan_runtime::ports::{Clock, StoreError};
 
 use super::attempt::TaskProgress;
 use crate::engine::{self, Heartbeat, Lease, later};
-use crate::limits::{Offered, Room, TaskLimits};
+use crate::limits::{Offered, RUNNING_BYTES_LIMIT, Room, TaskLimits};
 use crate::ports::{self, Key, Row, Tasks};
 use crate::task::TaskId;
 
@@ -34,6 +34,8 @@ pub(super) struct HeldTasks(Mutex<BTreeMap<Key, HeldTask>>);
 pub(super) struct HeldTask {
     pub(super) row: Row,
     pub(super) lease: Lease,
+    /// The bytes that it was claimed with.
+    pub(super) bytes: usize,
     pub(super) stop: CancellationToken,
     pub(super) progress: Arc<TaskProgress>,
     /// The progress that is stored.
@@ -77,7 +79,14 @@ impl HeldTasks {
     pub(super) fn room(&self, limits: Arc<TaskLimits>) -> Room {
         let held = self.lock();
         let running = held.values().filter(|it| !it.has_ended);
-        Room::beside(limits, running.map(|it| &it.row))
+        Room::beside(limits, running.map(|it| (&it.row, it.bytes)))
+    }
+
+    /// Whether the running tasks have so many bytes that no other one is claimed.
+    pub(super) fn is_full(&self) -> bool {
+        let held = self.lock();
+        let running = held.values().filter(|it| !it.has_ended);
+        running.map(|it| it.bytes).sum::<usize>() >= RUNNING_BYTES_LIMIT
     }
 
     fn leases(&self) -> Vec<Lease> {
@@ -262,6 +271,7 @@ mod tests {
         held.add(HeldTask {
             row: row(),
             lease: lease(3),
+            bytes: 0,
             stop: stop.clone(),
             progress: Arc::default(),
             stored_progress: None,

@@ -272,7 +272,7 @@ impl Dispatcher {
         let is_known = known && failure.code().as_str() != codes::FORBIDDEN.code;
         // Recording calls that anyone can make up would let anyone fill the store.
         let is_noise = call.caller.is_none() && !is_known;
-        if !is_noise && !self.is_only_counted(operation, &failure, call) {
+        if !is_noise && !call.unrecorded && !self.is_only_counted(operation, &failure, call) {
             let name = failure.operation().unwrap_or_default().to_owned();
             let outcome = RecordedOutcome::Failed(failure.clone());
             self.note(record::recording(call, name, outcome));

@@ -93,6 +93,9 @@ impl Dispatcher {
 
     pub(super) fn recording(&self, finished: &Finished) -> Option<Recording> {
         let claimed = &finished.claimed;
+        if claimed.call.unrecorded {
+            return None;
+        }
         let sampling_counter = &claimed.operation.sampling_counter;
         let is_recorded = match (&finished.outcome, self.0.settings.record) {
             (Err(failure), _) => {

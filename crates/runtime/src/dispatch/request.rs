@@ -69,6 +69,8 @@ pub struct CallRequest {
     /// The concurrency slot of the call, released by dropping it when the call ends. A call with a key keeps
     /// its slot after the caller has left.
     pub slot: Option<Arc<dyn Any + Send + Sync>>,
+    /// Whether the call is counted but not recorded: its input is confidential, also to those who may read recordings.
+    pub unrecorded: bool,
 }
 
 /// Where a call comes from.
@@ -169,6 +171,7 @@ impl CallRequest {
             trace: None,
             caller_secrets: None,
             slot: None,
+            unrecorded: false,
         }
     }
 

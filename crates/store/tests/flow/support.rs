@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use panpan_failure::{Failure, Redacted};
-use panpan_flow::{Flows, TaskLimits, WebhookKey, Worker, WorkerSettings, operations};
+use panpan_flow::{Flows, TaskLimits, TaskOwners, WebhookKey, Worker, WorkerSettings, operations};
 use panpan_runtime::testing::TestPorts;
 use panpan_runtime::{
     CallRequest, CancellationToken, Dispatcher, Identity, Ports, Registration, Registry,
@@ -150,11 +150,18 @@ impl Fixture {
     }
 
     pub(crate) fn worker_with_lease(&self, settings: WorkerSettings) -> StopOnDrop {
+        start(self.new_worker(settings))
+    }
+
+    /// A worker that runs only tasks of callers with a token.
+    pub(crate) fn worker_checking(&self, owners: Arc<dyn TaskOwners>) -> StopOnDrop {
+        let worker = self.new_worker(WorkerSettings::default());
+        start(worker.checking(owners))
+    }
+
+    fn new_worker(&self, settings: WorkerSettings) -> Worker {
         let (flows, dispatcher) = (self.flows.clone(), self.dispatcher.clone());
-        let worker = Worker::new(flows, dispatcher, self.ports.clone(), settings);
-        let stop = CancellationToken::new();
-        let running = tokio::spawn(worker.run(stop.clone()));
-        StopOnDrop(stop, running)
+        Worker::new(flows, dispatcher, self.ports.clone(), settings)
     }
 
     /// Calls an operation as a caller without a token.
@@ -246,6 +253,12 @@ impl Fixture {
         }
         panic!("the stream of {root} ended before the flow rested");
     }
+}
+
+fn start(worker: Worker) -> StopOnDrop {
+    let stop = CancellationToken::new();
+    let running = tokio::spawn(worker.run(stop.clone()));
+    StopOnDrop(stop, running)
 }
 
 /// Polls until something is found. Fails after a deadline, and names what did not happen.

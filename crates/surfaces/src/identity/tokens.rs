@@ -152,6 +152,14 @@ impl Tokens {
         documents.into_iter().map(info).collect()
     }
 
+    /// The principals that have a valid token.
+    pub async fn valid_principals(&self) -> Result<BTreeSet<String>, TokensError> {
+        let now = self.clock.now();
+        let tokens = self.list().await?.into_iter();
+        let valid = tokens.filter(|it| it.state(now) == TokenState::Valid);
+        Ok(valid.map(|it| it.principal).collect())
+    }
+
     /// Whether any token is valid now.
     pub async fn any_valid(&self) -> Result<bool, TokensError> {
         let now = self.clock.now();

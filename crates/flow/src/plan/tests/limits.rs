@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Shop, id, plan, shown, task, tasks};
 use crate::plan::*;
+use crate::references::REFERENCES_LIMIT;
 use crate::task::{Definition, Dependency, RequestPlace, Unread};
 
 #[test]
@@ -138,4 +139,26 @@ fn the_longest_chain_and_the_longest_cycle_do_not_overflow_the_stack() {
     let mut tasks: Vec<ReadTask> = parents.collect();
     tasks[0] = new_task(0, Some(last), Vec::new());
     assert_eq!(validated(tasks).unwrap_err().kind(), ProblemKind::Tree);
+}
+
+#[test]
+fn references_of_a_task_are_limited() {
+    let referring = |count: usize| {
+        let mut task = new_task(1, Some(0), vec![2]);
+        let reference = json!({"$from": id(2)});
+        let references = Value::Array(vec![reference; count]);
+        task.task
+            .definition
+            .inputs
+            .insert("all".to_owned(), references);
+        let others = [
+            new_task(0, None, Vec::new()),
+            new_task(2, Some(0), Vec::new()),
+        ];
+        others.into_iter().chain([task]).collect()
+    };
+    assert!(validated(referring(REFERENCES_LIMIT)).is_ok());
+    let error = validated(referring(REFERENCES_LIMIT + 1)).unwrap_err();
+    assert_eq!((error.kind(), error.count()), (ProblemKind::Malformed, 1));
+    assert_eq!(error.problems()[0].violation.pointer, "/tasks/1/inputs");
 }

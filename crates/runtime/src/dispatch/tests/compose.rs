@@ -299,3 +299,26 @@ fn handlers_and_reconcilers_may_return_the_failure_of_a_nested_call() {
         Ok::<_, Redacted>(Reconciled::Happened(happened))
     });
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_confidential_call_is_counted_and_not_recorded() {
+    let key = || crate::idempotency::IdempotencyKey::new("k").unwrap();
+    let send = move |context: Context, _: Arc<Value>| async move {
+        let input = json!({"url": "https://hooks.example/SECRET"});
+        let sent = context.call_unrecorded("test/send", input, key()).await;
+        sent.map_err(|_| Failure::new(codes::ERR_CONNECTION_REFUSED))
+    };
+    let refuse = |_: Context, input: Arc<Value>| async move {
+        let message = format!("cannot reach {}", input["url"]);
+        Err::<Value, _>(Failure::new(codes::ERR_CONNECTION_REFUSED).with_message(message))
+    };
+    let notifying = Registration::new(named("test/notify"), send).calling([name("test/send")]);
+    let builder = Registry::builder()
+        .add(notifying)
+        .register(named("test/send"), refuse);
+    let fixture = Fixture::over(builder, Settings::default());
+    fixture.call("test/notify", json!({})).await.unwrap_err();
+    let recorded = serde_json::to_string(&fixture.store.recordings()).unwrap();
+    assert!(recorded.contains("test/notify"), "{recorded}");
+    assert!(!recorded.contains("SECRET"), "{recorded}");
+}

@@ -206,9 +206,25 @@ impl Rows for MemoryRows<'_> {
         )
     }
 
-    fn generations(&mut self, key: Key) -> BoxFuture<'_, Result<Vec<StoredOutcome>, StoreError>> {
+    fn generations(
+        &mut self,
+        key: Key,
+        after: u32,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<StoredOutcome>, StoreError>> {
         let task = self.tasks.tasks.get(&key);
-        done(task.map(|it| it.outcomes.clone()).unwrap_or_default())
+        let outcomes = task.into_iter().flat_map(|it| &it.outcomes);
+        let later = outcomes.filter(|it| it.generation > after);
+        done(later.take(limit).cloned().collect())
+    }
+
+    fn forget_generations(&mut self, key: Key, last: u32) -> BoxFuture<'_, Result<(), StoreError>> {
+        let tasks = self.changing();
+        if let Some(task) = tasks.tasks.get_mut(&key) {
+            let forgotten = task.outcomes.extract_if(.., |it| it.generation <= last);
+            tasks.bytes -= forgotten.map(|it| outcome_bytes(&it)).sum::<usize>();
+        }
+        done(())
     }
 
     fn keep<'a>(

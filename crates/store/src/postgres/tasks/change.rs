@@ -260,6 +260,17 @@ pub(super) async fn keep(
     transaction.send(KEEP, values).await
 }
 
+/// Deletes the outcomes of a task up to a generation.
+pub(super) async fn forget_generations(
+    transaction: &mut Transaction<'_>,
+    key: Key,
+    last: u32,
+) -> Result<(), StoreError> {
+    let sql = "DELETE FROM panpan.task_outcomes WHERE task = $1 AND generation <= $2";
+    let values: Vec<Value> = vec![Box::new(key.0), Box::new(i64::from(last))];
+    transaction.send(sql, values).await
+}
+
 /// Replaces or deletes the histories of tasks.
 pub(super) async fn set_histories(
     transaction: &mut Transaction<'_>,

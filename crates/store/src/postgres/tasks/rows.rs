@@ -190,11 +190,22 @@ impl Rows for PostgresRows<'_> {
         Box::pin(select::of_keys(&mut self.transaction, sql, keys, read))
     }
 
-    fn generations(&mut self, key: Key) -> BoxFuture<'_, Result<Vec<StoredOutcome>, StoreError>> {
-        Box::pin(async move {
-            let (sql, read) = (select::GENERATIONS, columns::outcome);
-            select::of_keys(&mut self.transaction, sql, &[key], read).await
-        })
+    fn generations(
+        &mut self,
+        key: Key,
+        after: u32,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<StoredOutcome>, StoreError>> {
+        Box::pin(select::generations(
+            &mut self.transaction,
+            key,
+            after,
+            limit,
+        ))
+    }
+
+    fn forget_generations(&mut self, key: Key, last: u32) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(change::forget_generations(self.changing(), key, last))
     }
 
     fn keep<'a>(

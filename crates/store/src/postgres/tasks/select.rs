@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use panpan_flow::ports::{Edge, Failures, Filter, JournalPage, Key, Page, Row};
+use panpan_flow::ports::{Edge, Failures, Filter, JournalPage, Key, Page, Row, StoredOutcome};
 use panpan_flow::{Priority, State, TaskId};
 use panpan_runtime::ports::StoreError;
 
@@ -71,10 +71,9 @@ pub(super) const RESULT_SIZES: &str = "
         ON kept.task = runs.key AND kept.generation = runs.generation
     WHERE runs.key = ANY($1) AND kept.state = 2";
 
-/// The outcomes of all generations of tasks.
-pub(super) const GENERATIONS: &str = "
+const GENERATIONS: &str = "
     SELECT task, generation, at, attempts, state, error, text
-    FROM panpan.task_outcomes WHERE task = ANY($1) ORDER BY task, generation";
+    FROM panpan.task_outcomes WHERE task = $1 AND generation > $2 ORDER BY generation LIMIT $3";
 
 /// The histories of tasks.
 pub(super) const HISTORIES: &str = "
@@ -192,6 +191,20 @@ pub(super) async fn of_keys<T>(
         true => Ok(Vec::new()),
         false => transaction.select(sql, vec![keys(asked)], read).await,
     }
+}
+
+/// The first outcomes of a task after a generation.
+pub(super) async fn generations(
+    transaction: &mut Transaction<'_>,
+    key: Key,
+    after: u32,
+    limit: usize,
+) -> Result<Vec<StoredOutcome>, StoreError> {
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let values: Vec<Value> = vec![Box::new(key.0), Box::new(i64::from(after)), Box::new(limit)];
+    transaction
+        .select(GENERATIONS, values, columns::outcome)
+        .await
 }
 
 /// Tasks that meet a condition.

@@ -243,6 +243,19 @@ pub(super) fn keep(connection: &Connection, outcomes: &[StoredOutcome]) -> Resul
     Ok(())
 }
 
+/// Deletes the outcomes of a task up to a generation.
+pub(super) fn forget_generations(
+    connection: &Connection,
+    key: Key,
+    last: u32,
+) -> Result<(), QueryError> {
+    let sql = "DELETE FROM task_outcomes WHERE task = ?1 AND generation <= ?2";
+    connection
+        .prepare_cached(sql)?
+        .execute(params![key.0, last])?;
+    Ok(())
+}
+
 /// Replaces or deletes the histories of tasks.
 pub(super) fn set_histories(
     connection: &Connection,

@@ -156,8 +156,17 @@ impl Rows for SqliteRows<'_> {
         self.run(|connection, _| select::result_sizes(connection, keys))
     }
 
-    fn generations(&mut self, key: Key) -> BoxFuture<'_, Result<Vec<StoredOutcome>, StoreError>> {
-        self.run(|connection, _| select::generations(connection, key))
+    fn generations(
+        &mut self,
+        key: Key,
+        after: u32,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<StoredOutcome>, StoreError>> {
+        self.run(|connection, _| select::generations(connection, key, after, limit))
+    }
+
+    fn forget_generations(&mut self, key: Key, last: u32) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.run(|connection, _| change::forget_generations(connection, key, last))
     }
 
     fn keep<'a>(

@@ -45,7 +45,7 @@ const RESULT_SIZE: &str = "
 
 const GENERATIONS: &str = "
     SELECT task, generation, at, attempts, state, error, text
-    FROM task_outcomes WHERE task = ?1 ORDER BY generation";
+    FROM task_outcomes WHERE task = ?1 AND generation > ?2 ORDER BY generation LIMIT ?3";
 
 const HISTORY: &str = "SELECT task, text FROM task_histories WHERE task = ?1";
 
@@ -235,12 +235,20 @@ pub(super) fn result_sizes(
     })
 }
 
-/// All outcomes of a task.
+/// The first outcomes of a task after a generation.
 pub(super) fn generations(
     connection: &Connection,
     key: Key,
+    after: u32,
+    limit: usize,
 ) -> Result<Vec<StoredOutcome>, QueryError> {
-    of_each_key(connection, GENERATIONS, &[key], outcome)
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    all(
+        connection,
+        GENERATIONS,
+        params![key.0, after, limit],
+        outcome,
+    )
 }
 
 /// The histories of tasks.

@@ -64,7 +64,7 @@ pub(super) async fn flow(tasks: &dyn Tasks, ids: Vec<TaskId>) -> StoredFlow {
         Box::pin(async move {
             let mut flow = StoredFlow::default();
             for row in rows.find(&ids).await? {
-                let outcomes = rows.generations(row.key).await?;
+                let outcomes = rows.generations(row.key, 0, usize::MAX).await?;
                 flow.tasks.insert(row.id, StoredTask { row, outcomes });
             }
             if let Some(root) = flow.tasks.get(&ids[0]) {

@@ -117,7 +117,8 @@ impl Rows for HoldingRows<'_> {
         replace_dependencies(task: Key, edges: &'a [Edge]) -> ();
         outcomes(keys: &'a [Key]) -> Vec<StoredOutcome>;
         result_sizes(keys: &'a [Key]) -> ResultSizes;
-        generations(key: Key) -> Vec<StoredOutcome>;
+        generations(key: Key, after: u32, limit: usize) -> Vec<StoredOutcome>;
+        forget_generations(key: Key, last: u32) -> ();
         keep(outcomes: &'a [StoredOutcome]) -> ();
         histories(keys: &'a [Key]) -> Histories;
         set_histories(histories: &'a [(Key, Option<Arc<str>>)]) -> ();

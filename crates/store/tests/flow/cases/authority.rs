@@ -1,10 +1,12 @@
 //! Whose authority tasks run with, and who may change them.
 
-use panpan_flow::TASKS_SCOPE;
-use panpan_runtime::Identity;
+use std::sync::Arc;
+
+use panpan_flow::{TASKS_SCOPE, TaskOwners};
+use panpan_runtime::{BoxFuture, Identity};
 use serde_json::{Value, json};
 
-use crate::support::{Fixture, below, calling, id, until};
+use crate::support::{Fixture, below, calling, id, task, until};
 
 fn ann() -> Identity {
     Identity::new("ann")
@@ -138,4 +140,48 @@ pub(crate) async fn a_refused_copy_names_the_original(fixture: Fixture) {
             .starts_with(&format!("/schemas/method of task {}: ", id(1))),
         "{violation:?}"
     );
+}
+
+/// The callers with a token.
+#[derive(Debug)]
+struct OnlyAnn;
+
+impl TaskOwners for OnlyAnn {
+    fn has_token<'a>(&'a self, owner: &'a str) -> BoxFuture<'a, bool> {
+        Box::pin(async move { owner == "ann" })
+    }
+}
+
+pub(crate) async fn a_task_of_a_caller_without_a_token_is_not_run(fixture: Fixture) {
+    for (number, name) in [(1, "ann"), (2, "bob")] {
+        let tasks = json!({"tasks": [task(number, name)]});
+        let caller = Identity::new(name);
+        fixture
+            .call_as(caller, "tasks/execute", tasks)
+            .await
+            .unwrap();
+    }
+    // A caller who never had a token needs none.
+    fixture.execute(json!([task(3, "anyone")])).await;
+    let _worker = fixture.worker_checking(Arc::new(OnlyAnn));
+    fixture.wait_for(&id(3), "completed").await;
+    let all = Identity::new("operator").with_scope("panpan:tasks");
+    for (number, status, code) in [
+        (1, "completed", json!(null)),
+        (2, "failed", json!("FORBIDDEN")),
+    ] {
+        let get = json!({"task_id": id(number)});
+        let found = loop {
+            let get = fixture.call_as(all.clone(), "tasks/get", get.clone());
+            let found = get.await.unwrap();
+            if found["completed_at"].is_string() {
+                break found;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+        };
+        assert_eq!(found["status"], status);
+        assert_eq!(found["failure"]["code"], code);
+    }
+    let runs = fixture.world.runs();
+    assert!(!runs.contains(&"bob".to_owned()), "{runs:?}");
 }

@@ -5,6 +5,7 @@ use std::num::NonZeroUsize;
 use panpan_flow::TaskLimits;
 use panpan_flow::ports::Ending;
 use panpan_flow::testing::{End, LimitedWorker};
+use panpan_runtime::Identity;
 use serde_json::{Value, json};
 
 use crate::model::Random;
@@ -57,6 +58,30 @@ pub(crate) async fn a_flow_runs_only_so_many_tasks_at_once(fixture: Fixture) {
     fixture.world.go.notify_one();
     fixture.wait_for_rest(&id(1)).await;
     assert_eq!(fixture.world.runs().len(), 7);
+}
+
+pub(crate) async fn a_caller_leaves_places_to_others(fixture: Fixture) {
+    let limits = TaskLimits {
+        per_owner: at_most(2),
+        ..TaskLimits::default()
+    };
+    let bob = || Identity::new("bob");
+    for root in [1, 11] {
+        let tasks = json!({"tasks": flow(root..root + 4, "test/run", 0)});
+        let executed = fixture.call_as(bob(), "tasks/execute", tasks).await;
+        executed.unwrap();
+    }
+    // Others come later and are less urgent.
+    fixture.execute(flow(21..24, "test/run", 3)).await;
+    let mut worker = LimitedWorker::new(fixture.store.clone(), limits);
+    let held = worker.claim(16, LEASE_MS).await.unwrap();
+    let ids: Vec<String> = held.iter().map(|it| it.id.to_string()).collect();
+    assert_eq!(ids, [id(1), id(2), id(21), id(22)]);
+    // A place that becomes free is for its own caller.
+    worker.finish(held[0], completed()).await.unwrap();
+    let next = worker.claim(16, LEASE_MS).await.unwrap();
+    assert_eq!(next.len(), 1);
+    assert!(next[0].id.to_string() < id(21));
 }
 
 pub(crate) async fn an_operation_runs_only_so_often_at_once(fixture: Fixture) {

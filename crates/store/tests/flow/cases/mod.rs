@@ -44,6 +44,7 @@ macro_rules! all {
                 a_cycle_is_named,
                 references_between_tasks_have_to_exist,
                 a_method_has_to_exist,
+                a_task_cannot_call_an_operation_on_tasks,
                 a_malformed_member_is_described,
                 inputs_match_the_schema_of_the_task,
                 inputs_match_the_schema_of_the_operation,
@@ -60,6 +61,7 @@ macro_rules! all {
             ]
             queries: [
                 a_list_is_filtered_and_paged,
+                an_offset_is_a_whole_number,
                 a_tree_nests_all_descendants,
                 children_are_only_the_direct_ones,
                 statistics_count_by_status,
@@ -71,10 +73,12 @@ macro_rules! all {
                 an_owner_executes_with_the_scopes_of_now,
                 tasks_that_others_add_belong_to_the_owner_of_the_flow,
                 a_change_is_checked_against_the_authority_of_the_flow,
+                a_task_of_a_caller_without_a_token_is_not_run,
                 a_refused_copy_names_the_original,
             ]
             limits: [
                 a_flow_runs_only_so_many_tasks_at_once,
+                a_caller_leaves_places_to_others,
                 an_operation_runs_only_so_often_at_once,
                 tasks_behind_a_full_flow_are_found_without_reading_it_again,
                 a_task_that_was_set_aside_is_cancelled_and_changed_like_others,
@@ -103,6 +107,7 @@ macro_rules! all {
                 tasks_that_were_never_executed_send_no_message,
                 messages_do_not_keep_a_task_from_being_deleted,
                 only_the_engine_makes_messages,
+                a_message_is_not_changed_and_sent_only_so_often,
                 a_malformed_webhook_is_described,
             ]
             copies: [
@@ -128,6 +133,11 @@ macro_rules! all {
             ]
             large: [
                 one_claim_reads_only_so_much,
+                tasks_of_an_owner_have_only_so_many_bytes_at_once,
+                a_summary_reads_only_so_much,
+                a_copy_has_only_so_many_tasks_and_bytes,
+                generations_are_answered_in_parts,
+                only_the_newest_generations_are_kept,
                 a_task_that_refers_to_too_much_fails_alone,
                 a_deep_result_is_read_back,
                 an_unreadable_result_does_not_hide_other_tasks,

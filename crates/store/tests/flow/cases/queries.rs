@@ -62,6 +62,26 @@ pub(crate) async fn a_list_is_filtered_and_paged(fixture: Fixture) {
     }
 }
 
+pub(crate) async fn an_offset_is_a_whole_number(fixture: Fixture) {
+    two_flows(&fixture).await;
+    let total = fixture.ok("tasks/list", json!({})).await["total"].clone();
+    let rest = fixture.ok("tasks/list", json!({"offset": 1.0})).await;
+    assert_eq!(rest["offset"], 1);
+    assert_eq!(json!(ids(&rest["tasks"]).len() + 1), total);
+    let one = fixture.ok("tasks/list", json!({"limit": 1.0})).await;
+    assert_eq!(ids(&one["tasks"]).len(), 1);
+    for offset in [
+        json!(-1),
+        json!(0.5),
+        json!(1e300),
+        json!(u64::MAX),
+        json!("1"),
+    ] {
+        let code = fixture.code("tasks/list", json!({"offset": offset})).await;
+        assert_eq!(code, "INVALID_INPUT", "{offset}");
+    }
+}
+
 pub(crate) async fn a_tree_nests_all_descendants(fixture: Fixture) {
     two_flows(&fixture).await;
     let tree = fixture.ok("tasks/tree", json!({"task_id": id(1)})).await;

@@ -83,6 +83,19 @@ pub(crate) async fn a_method_has_to_exist(fixture: Fixture) {
     assert!(nearest.contains(&json!("test/run")), "{nearest:?}");
 }
 
+/// Tasks that create, copy or execute tasks could go on for ever.
+pub(crate) async fn a_task_cannot_call_an_operation_on_tasks(fixture: Fixture) {
+    for method in ["tasks/copy", "/tasks/execute", "tasks/get", "tasks/notify"] {
+        let failure = refused(&fixture, "tasks/create", calling(1, "one", method)).await;
+        assert_eq!(failure.code().as_str(), "INVALID_TASK_SCHEMA", "{method}");
+        assert_eq!(pointers(&failure), ["/schemas/method"], "{method}");
+    }
+    fixture.ok("tasks/create", task(1, "one")).await;
+    let update = json!({"task_id": id(1), "updates": {"schemas": {"method": "tasks/execute"}}});
+    let failure = refused(&fixture, "tasks/update", update).await;
+    assert_eq!(failure.code().as_str(), "INVALID_TASK_SCHEMA");
+}
+
 pub(crate) async fn a_malformed_member_is_described(fixture: Fixture) {
     let mut invalid = task(1, "one");
     invalid["priority"] = json!(5);

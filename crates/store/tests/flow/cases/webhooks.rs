@@ -1,6 +1,7 @@
 //! Messages to the webhook of a flow that rests.
 
 use panpan_failure::{Failure, codes};
+use panpan_flow::MESSAGE_RUNS_LIMIT;
 use panpan_flow::ports::Ending;
 use panpan_flow::testing::{End, HandWorker};
 use panpan_runtime::Identity;
@@ -140,6 +141,30 @@ pub(crate) async fn a_refused_message_fails_alone(fixture: Fixture) {
     assert_eq!(fixture.world.requests().len(), 2);
 }
 
+/// Otherwise a caller could make panpan send many signed requests to anyone.
+pub(crate) async fn a_message_is_not_changed_and_sent_only_so_often(fixture: Fixture) {
+    let _worker = fixture.worker();
+    execute(&fixture, json!([task(1, "root")])).await;
+    fixture.wait_for_requests(1).await;
+    let sent = delivery(&fixture).await["id"].as_str().unwrap().to_owned();
+    let updates = json!({"retry": {"max_attempts": 100}});
+    let update = json!({"task_id": sent, "updates": updates});
+    assert_eq!(
+        fixture.code("tasks/update", update).await,
+        "INVALID_TASK_SCHEMA"
+    );
+    let again = json!({"task_id": sent});
+    for _ in 1..MESSAGE_RUNS_LIMIT {
+        fixture.wait_for(&sent, "completed").await;
+        fixture.ok("tasks/execute", again.clone()).await;
+    }
+    fixture.wait_for(&sent, "completed").await;
+    let code = fixture.code("tasks/execute", again).await;
+    assert_eq!(code, "INVALID_TASK_SCHEMA");
+    let requests = fixture.world.requests().len();
+    assert_eq!(requests, MESSAGE_RUNS_LIMIT as usize);
+}
+
 pub(crate) async fn every_rest_is_a_message(fixture: Fixture) {
     let _worker = fixture.worker();
     fixture.execute(json!([task(1, "root")])).await;
@@ -223,7 +248,7 @@ pub(crate) async fn only_the_engine_makes_messages(fixture: Fixture) {
     let forged = calling(1, "forged", "tasks/notify");
     assert_eq!(
         fixture.code("tasks/create", forged).await,
-        "EXECUTOR_NOT_FOUND"
+        "INVALID_TASK_SCHEMA"
     );
     let called = json!({"webhook_id": "x", "message": {}});
     assert_eq!(fixture.code("tasks/notify", called).await, "NOT_FOUND");
@@ -235,11 +260,11 @@ pub(crate) async fn only_the_engine_makes_messages(fixture: Fixture) {
     let changed = json!({"task_id": sent, "updates": {"inputs": {"message": {"data": {}}}}});
     assert_eq!(
         fixture.code("tasks/update", changed).await,
-        "EXECUTOR_NOT_FOUND"
+        "INVALID_TASK_SCHEMA"
     );
     assert_eq!(
         fixture.code("tasks/copy", json!({"task_id": sent})).await,
-        "EXECUTOR_NOT_FOUND"
+        "INVALID_TASK_SCHEMA"
     );
     let other = Identity::new("bob");
     let read = fixture
