@@ -85,9 +85,9 @@ impl Form {
         }
     }
 
-    /// Adds the statements of a sentence in this form.
-    pub(super) fn read(&self, sentence: &Sentence, members: &InputMembers, to: &mut Statements) {
-        let is_certain = match self.reading {
+    /// Whether a sentence may be read in this form.
+    fn is_certain(&self, sentence: &Sentence, to: &Statements) -> bool {
+        match self.reading {
             Reading::NoEffect | Reading::DeclaredNoEffect => {
                 !sentence.is_conditional && !sentence.is_hedged
             }
@@ -102,7 +102,12 @@ impl Form {
                     && !sentence.is_hypothetical
                     && !compared::is_about_input(condition, &sentence.text)
             }
-        };
+        }
+    }
+
+    /// Adds the statements of a sentence in this form.
+    pub(super) fn read(&self, sentence: &Sentence, members: &InputMembers, to: &mut Statements) {
+        let is_certain = self.is_certain(sentence, to);
         if !is_certain || !self.keywords.iter().any(|it| sentence.lower.contains(it)) {
             return;
         }

@@ -13,7 +13,7 @@ pub(super) const FILLER: char = '·';
 /// Longest quotation, in characters; a longer one is more likely a pair of unrelated quotes.
 const QUOTATION_LIMIT: usize = 600;
 
-/// What stands before the quotes of an error: a member or a word that names an error, a constructor of an
+/// The words before the quotes of an error: a member or a word that names an error, a constructor of an
 /// exception, or the start of a list of its arguments.
 static ERROR_LABEL: LazyLock<Regex> = LazyLock::new(|| {
     fixed(
