@@ -16,7 +16,7 @@ const LISTS: &str = "\
     errors violations issues invalid_params invalid-params invalidParams field_errors fieldErrors \
     fieldViolations field_violations validation_errors validationErrors ValidationErrors Elements Error \
     errorCauses causes error_chain errordetails errorDetails error_details o:errorDetails erros errores \
-    error errorMessages error_messages messages warnings";
+    error errorMessages error_messages messages";
 /// Members that are lists of errors only if they have the shape of one.
 const POSSIBLE_LISTS: &str = "message detail details validation fields params";
 /// The possible lists that are arrays of names or values, and errors only as maps.
@@ -217,10 +217,12 @@ impl Findings {
     }
 
     fn add(&mut self, entry: &Value, pointers: Vec<String>, reason: String) {
+        // Some services put data into texts.
+        if reason.starts_with(['{', '[', '<']) {
+            return;
+        }
         for pointer in pointers {
             match pointer.as_str() {
-                // Some services put data into texts.
-                "" if reason.starts_with(['{', '[', '<']) => {}
                 "" if has_words(&reason) => push_new(&mut self.reasons, &reason),
                 "" if entry.is_string() => push_new(&mut self.words, &reason),
                 "" => {}
