@@ -23,9 +23,23 @@ pub(super) struct StatedDelay {
 }
 
 impl StatedDelays<'_> {
-    /// The stated delay; headers win over the body. The end of a quota's window counts only for a rate limit.
-    pub(super) fn find(&self, is_rate_limit: bool) -> Option<StatedDelay> {
-        let counts = |hint: &hint::Hint| is_rate_limit || !hint.is_quota_reset();
+    /// A request to wait that is valid for any failure.
+    pub(super) fn request(&self) -> Option<StatedDelay> {
+        self.find(|hint| !hint.is_quota_reset() && !hint.is_estimate())
+    }
+
+    /// The delay for a failure: the end of a quota's window counts only for a rate limit, an estimate only for what
+    /// passes.
+    fn of(&self, failure: &Failure) -> Option<StatedDelay> {
+        let is_rate_limit = failure.category() == Category::RateLimit;
+        self.find(|hint| {
+            (is_rate_limit || !hint.is_quota_reset())
+                && (failure.retryable() || !hint.is_estimate())
+        })
+    }
+
+    /// The stated delay that counts; headers win over the body.
+    fn find(&self, counts: impl Fn(&hint::Hint) -> bool + Copy) -> Option<StatedDelay> {
         let stated = |is_header| {
             move |hint: hint::Hint| StatedDelay {
                 delay_ms: hint.delay_ms,
@@ -43,7 +57,7 @@ impl StatedDelays<'_> {
 
     /// Adds the stated delay to a retryable failure. `something_happened` says that the response reports an effect.
     pub(super) fn apply_to(&self, failure: Failure, something_happened: bool) -> Failure {
-        let stated = self.find(failure.category() == Category::RateLimit);
+        let stated = self.of(&failure);
         let Some(stated) = stated.filter(|_| failure.retryable()) else {
             return failure;
         };

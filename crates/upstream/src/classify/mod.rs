@@ -178,7 +178,7 @@ impl<'a> Evidence<'a> {
         let forbids_retry = hint::forbids_retry(self.response.headers.iter().copied())
             || self.body.retryable == Some(false);
         let asks_to_wait =
-            self.delays.find(false).is_some() || self.statements.retry_delay_ms().is_some();
+            self.delays.request().is_some() || self.statements.retry_delay_ms().is_some();
         let invites_retry = asks_to_wait || self.body.retryable == Some(true);
         // If the response says what is wrong with the input, its other sentences are about the input too.
         let received = &self.statements.received;
@@ -193,7 +193,8 @@ impl<'a> Evidence<'a> {
             false => kind,
         };
         // Work that failed inside the service, or was cut short there, may have begun.
-        let is_refused = condition.is_some_and(Condition::is_refusal);
+        // A declined payment was not made.
+        let is_refused = condition.is_some_and(Condition::is_refusal) || status == 402;
         let is_cut_short = can_pass && !invites_retry && !is_refused;
         // The unfinished work may be an earlier attempt of this call.
         let is_unfinished = can_pass && condition == Some(Condition::Unfinished);

@@ -154,7 +154,7 @@ fn a_condition_that_passes_by_itself_asks_to_wait() {
                 402,
                 r#"{"error": {"code": "processing_error", "message": "An error occurred"}}"#,
                 LATER,
-                Effect::Unknown,
+                Effect::None,
             ),
             (
                 404,

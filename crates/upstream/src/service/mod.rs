@@ -6,6 +6,7 @@
 mod credentials;
 mod fixed_headers;
 mod import_code;
+mod page;
 mod related;
 mod request;
 mod response;

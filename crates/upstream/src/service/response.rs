@@ -26,6 +26,7 @@ use crate::retry_members::{strip, without_retry_members};
 use crate::transport::header_pairs;
 
 use super::import_code::{import_kind, of_status, with_import_code};
+use super::page::failure_in_page;
 
 /// Reads responses to a call, with the contract of its operation and its input.
 #[derive(Clone, Copy, Debug)]
@@ -58,7 +59,10 @@ impl ResponseReader<'_> {
             None if incoming.compression().is_some() => Err(compressed(incoming)),
             None => match self.failure_in_success(incoming, &body, now) {
                 Some(failure) => Err(failure),
-                None => Ok(body.output(incoming)),
+                None => match failure_in_page(self.binding, incoming) {
+                    Some(failure) => Err(failure.with_upstream(upstream(incoming))),
+                    None => Ok(body.output(incoming)),
+                },
             },
         }
     }
@@ -102,14 +106,20 @@ impl ResponseReader<'_> {
             && !is_declared(&code)
             && kind.category() != failure.category()
         {
+            let is_refusal = matches!(kind.http_status(), 401 | 403 | 412 | 423 | 429);
             failure = failure.restated(kind);
+            // A call that the service refuses with a code made for that was not carried out.
+            if is_refusal && failure.effect() == Effect::Unknown {
+                failure = failure.with_effect(Effect::None);
+            }
         }
         let members = &self.declarations.members;
         let statements = CombinedStatements {
             declared: self.declarations.of_code(&code).map(|it| &it.statements),
             ..CombinedStatements::of(failure.message(), members, now)
         };
-        let hint = hint::from_body(document, now).map(|hint| hint.delay_ms);
+        let hint = hint::from_body(document, now).filter(|it| !it.is_estimate());
+        let hint = hint.map(|it| it.delay_ms);
         let code = statements.code().or(hint.map(|_| codes::ERR_TRY_LATER));
         let is_generic = failure.code().as_str() == codes::TOOL_FAILED.code;
         if let Some(code) = code.filter(|_| is_generic) {
