@@ -58,6 +58,7 @@ pub(crate) async fn execute(
     };
     let methods = caller.authorities.methods(authority.text.as_deref());
     run.check_methods(&methods)?;
+    rows.admit(0).await?;
     authority.store(rows).await?;
     let (reset, announced) = run.start(rows).await?;
     if let Some(webhook) = &command.webhook {
