@@ -4,6 +4,7 @@
 //! store, so that every store follows the same rules.
 
 use std::fmt;
+use std::future::ready;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -62,6 +63,13 @@ pub trait Rows: Send {
 
     /// New keys, rising.
     fn reserve(&mut self, count: usize) -> BoxFuture<'_, Result<Vec<Key>, StoreError>>;
+
+    /// Fails with [`StoreError::Full`] if the store has no room for this many more bytes of tasks. Commands that add tasks
+    /// or let them run ask first; what ends or deletes tasks does not.
+    fn admit(&mut self, bytes: usize) -> BoxFuture<'_, Result<(), StoreError>> {
+        let _ = bytes;
+        Box::pin(ready(Ok(())))
+    }
 
     /// Adds tasks. Their ids must be new.
     fn insert<'a>(&'a mut self, tasks: &'a [NewRow]) -> BoxFuture<'a, Result<(), StoreError>>;
@@ -183,7 +191,7 @@ pub trait Rows: Send {
     fn promote(&mut self, limit: usize) -> BoxFuture<'_, Result<(), StoreError>>;
 
     /// The first tasks that are ready and not set aside, by priority and turn: of all flows, or of one. Skips tasks that
-    /// another transaction has locked.
+    /// another transaction has locked. Finds none while the store has no room for their outcomes.
     fn ready(
         &mut self,
         limit: usize,

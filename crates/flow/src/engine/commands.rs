@@ -65,6 +65,7 @@ pub(crate) async fn execute(
     };
     let methods = caller.authorities.methods(authority.text.as_deref());
     run.check_methods(&methods)?;
+    rows.admit(0).await?;
     let outcome_unknown = run.outcome_unknown(rows, &methods).await?;
     authority.store(rows).await?;
     let (reset, announced) = run.start(rows).await?;

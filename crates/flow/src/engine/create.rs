@@ -78,7 +78,6 @@ pub(super) async fn add(
         known,
         authority,
     } = checked;
-    authority.store(rows).await?;
     let tasks = plan.tasks();
     let keys = rows.reserve(tasks.len()).await?;
     let ids: Vec<TaskId> = tasks.iter().map(|task| task.id).collect();
@@ -100,6 +99,9 @@ pub(super) async fn add(
     let mut new_rows: Vec<NewRow> = new_rows.collect();
     let ready = new_rows.iter_mut().map(|new| &mut new.row);
     give_turns(rows, ready.filter(|row| row.run.queued == Queued::Ready)).await?;
+    let bytes = new_rows.iter().map(|new| new.definition.len()).sum();
+    rows.admit(bytes).await?;
+    authority.store(rows).await?;
     rows.insert(&new_rows).await?;
     archive::take_results(rows, tasks, &new_rows, &known).await?;
     let originals = new.originals.iter().filter_map(|id| known.get(id));

@@ -260,6 +260,7 @@ async fn change_state(
             })
         }
         Some(StateChange::Reset) => {
+            rows.admit(0).await?;
             let mut changes = Changes::new(rows);
             let row = changes
                 .apply(row, &TaskEvent::Reset)
@@ -308,6 +309,8 @@ async fn redefine(
         give_turns(rows, ready).await?;
     }
     row.run.updated_at = rows.now();
-    rows.redefine(task, &definition.redefined()).await?;
+    let redefined = definition.redefined();
+    rows.admit(redefined.definition.len()).await?;
+    rows.redefine(task, &redefined).await?;
     rows.save(std::slice::from_ref(&row)).await
 }

@@ -5,6 +5,7 @@
 
 mod cost;
 mod misplaced;
+mod places;
 #[cfg(test)]
 mod property_tests;
 mod search;
@@ -20,8 +21,8 @@ use panpan_contract::schema::is_within;
 use panpan_failure::Violation;
 use serde_json::Value;
 
-use cost::Cost;
 pub use cost::{APPLIED_SUBSCHEMAS_LIMIT, NESTED_SUBSCHEMAS_LIMIT};
+use cost::{Cost, is_checked_within, pointers_bytes};
 pub(crate) use misplaced::INSIDE;
 pub use search::SEARCH_STEPS_LIMIT;
 use search::{Parts, search};
@@ -36,7 +37,18 @@ pub const VIOLATIONS_LIMIT: usize = 100;
 /// first. Larger values are searched.
 pub const LISTED_VALUES_LIMIT: usize = 10_000;
 
-/// The maximum number of steps of a check: the number of nested values times the cost of the schema.
+/// The largest memory that errors of the library may take while they are listed, estimated in bytes: for every value its
+/// pointer, once for each byte of the assertions about it. Other values are searched.
+const LISTED_BYTES_LIMIT: usize = 64 * 1024 * 1024;
+
+/// What an error takes besides the pointer, in bytes.
+const ERROR_BYTES: usize = 64;
+
+/// How many bytes the pointers of the listed violations of a value take, before the last.
+const POINTERS_BYTES_LIMIT: usize = 256 * 1024;
+
+/// The maximum number of steps of a check: the number of nested values, with more for long texts, times the cost of the
+/// schema.
 pub const CHECK_STEPS_LIMIT: usize = 200_000_000;
 
 /// Up to this cost, a value of any size is checked without counting its nested values.
@@ -48,6 +60,9 @@ pub const BACKTRACKS_LIMIT: usize = 10_000;
 
 /// The largest compiled pattern of a schema that a caller sent, in bytes.
 pub const PATTERN_BYTES_LIMIT: usize = 256 * 1024;
+
+/// How many bytes all compiled patterns of such a schema take together, and again while they are matched.
+const PATTERNS_BYTES_LIMIT: usize = 64 * 1024 * 1024;
 
 /// A compiled schema.
 pub(crate) struct Schema {
@@ -83,9 +98,14 @@ pub struct SentSchema {
 impl SentSchema {
     /// Compiles a schema, or returns why it is invalid.
     pub fn compile(source: Value) -> Result<Self, String> {
-        let patterns = PatternOptions::regex().size_limit(PATTERN_BYTES_LIMIT);
+        let cost = Cost::of(&source)?;
+        let bytes = PATTERNS_BYTES_LIMIT / cost.patterns.max(1);
+        let bytes = bytes.min(PATTERN_BYTES_LIMIT);
+        let patterns = PatternOptions::regex()
+            .size_limit(bytes)
+            .dfa_size_limit(bytes);
         let options = with_formats().with_pattern_options(patterns);
-        let schema = Schema::compile_with(&source, options)?;
+        let schema = Schema::compile_with(&source, cost, options)?;
         Ok(Self { source, schema })
     }
 
@@ -108,12 +128,15 @@ fn with_formats<'r>() -> ValidationOptions<'r> {
 impl Schema {
     /// Compiles a schema, or returns why it is invalid.
     pub(crate) fn compile(schema: &Value) -> Result<Self, String> {
-        Self::compile_with(schema, options())
+        // Before compiling: a schema that is too expensive to check is too expensive to compile.
+        Self::compile_with(schema, Cost::of(schema)?, options())
     }
 
-    fn compile_with(schema: &Value, options: ValidationOptions<'_>) -> Result<Self, String> {
-        // Before compiling: a schema that is too expensive to check is too expensive to compile.
-        let cost = Cost::of(schema)?;
+    fn compile_with(
+        schema: &Value,
+        cost: Cost,
+        options: ValidationOptions<'_>,
+    ) -> Result<Self, String> {
         let validator = options
             .build(schema)
             .map_err(|error| format!("{} at {}", error, shown_pointer(&error)))?;
@@ -137,7 +160,7 @@ impl Schema {
         if self.validator.is_valid(value) {
             return Checked::default();
         }
-        match self.cost.is_plain && is_within(value, LISTED_VALUES_LIMIT) {
+        match self.can_list(value) {
             true => self.listed(value),
             false => self.searched(source, value),
         }
@@ -151,8 +174,16 @@ impl Schema {
     }
 
     fn can_check(&self, value: &Value) -> bool {
-        let subschemas = self.cost.subschemas;
-        subschemas <= UNCOUNTED_COST || is_within(value, CHECK_STEPS_LIMIT / subschemas)
+        let steps = self.cost.steps;
+        steps <= UNCOUNTED_COST || is_checked_within(value, CHECK_STEPS_LIMIT / steps)
+    }
+
+    /// Whether the library may list the violations: it collects all of them, each with a pointer and what it repeats.
+    fn can_list(&self, value: &Value) -> bool {
+        let limit = LISTED_BYTES_LIMIT / self.cost.assertions_bytes.max(1);
+        self.cost.is_plain
+            && is_within(value, LISTED_VALUES_LIMIT)
+            && pointers_bytes(value, ERROR_BYTES, limit) <= limit
     }
 
     fn searched(&self, source: &Value, value: &Value) -> Checked {
@@ -174,7 +205,8 @@ impl Schema {
 }
 
 fn too_large() -> Checked {
-    let reason = "too large to check against a schema with this many alternatives";
+    let reason =
+        "too large to check against a schema with this many alternatives, patterns or options";
     let violation = Violation::value("", reason).expected("a smaller value");
     Checked {
         violations: vec![violation],

@@ -4,18 +4,20 @@
 //! every recursive reference, which is not bounded. This search checks each part of the schema against each
 //! part of the value once, reports of alternatives only that none matches, and ends after a number of steps.
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ptr::from_ref;
 
 use jsonschema::{Registry, Validator};
-use panpan_contract::schema::Resolver;
+use panpan_contract::schema::{Resolver, Same};
 use panpan_failure::Violation;
-use panpan_failure::pointer::joined;
+use panpan_failure::pointer::steps as pointer_steps;
 use serde_json::{Map, Value};
 
-use super::violations::{NOTHING_ALLOWED, violations_within};
-use super::{Checked, VIOLATIONS_LIMIT, options};
+use super::places::{SchemaPlaces, Step, TOP, ValuePlaces};
+use super::violations::{NOTHING_ALLOWED, violations_of};
+use super::{Checked, POINTERS_BYTES_LIMIT, VIOLATIONS_LIMIT, options};
 
 /// The maximum number of parts of a value that are checked against parts of a schema.
 pub const SEARCH_STEPS_LIMIT: usize = 50_000;
@@ -27,7 +29,7 @@ const ROOT: &str = "json-schema:///searched";
 const UNKNOWN_LOCATION: &str = "does not match its schema; the location is unknown";
 
 /// Keywords without subschemas.
-const ASSERTIONS: &str = "\
+pub(super) const ASSERTIONS: &str = "\
     $schema type enum const multipleOf maximum exclusiveMaximum minimum exclusiveMinimum maxLength \
     minLength pattern format maxItems minItems uniqueItems maxProperties minProperties required \
     dependentRequired";
@@ -35,13 +37,20 @@ const ASSERTIONS: &str = "\
 /// How many compiled parts of a schema are kept for the next search.
 const PARTS_LIMIT: usize = 4096;
 
+/// How many subschemas a search compiles to compare alternatives, each with the ones that it contains and refers to.
+/// Alternatives beyond that are not explained.
+pub(super) const COMPILED_SUBSCHEMAS_LIMIT: usize = 200_000;
+
 /// Parts of one schema, compiled on first use; `None` if a part does not compile.
 #[derive(Default)]
 pub(super) struct Parts {
-    /// Whole parts, by pointer.
-    whole: HashMap<String, Option<Validator>>,
-    /// The assertions of parts, by pointer.
-    assertions: HashMap<String, Option<Validator>>,
+    places: SchemaPlaces,
+    /// Whole parts, by place.
+    whole: HashMap<usize, Option<Validator>>,
+    /// How many subschemas the whole parts contain.
+    compiled: usize,
+    /// The assertions of parts, by place.
+    assertions: HashMap<usize, Option<Validator>>,
     /// Patterns for member names.
     patterns: HashMap<String, Option<Validator>>,
 }
@@ -49,22 +58,27 @@ pub(super) struct Parts {
 impl Parts {
     /// Clears full caches before another search.
     fn with_room(&mut self) -> &mut Self {
-        for parts in [&mut self.whole, &mut self.assertions, &mut self.patterns] {
-            if parts.len() > PARTS_LIMIT {
-                parts.clear();
-            }
+        let parts = [
+            self.places.len(),
+            self.whole.len(),
+            self.assertions.len(),
+            self.patterns.len(),
+        ];
+        let is_large = parts.iter().any(|parts| *parts > PARTS_LIMIT);
+        if is_large || self.compiled > COMPILED_SUBSCHEMAS_LIMIT / 2 {
+            *self = Self::default();
         }
         self
     }
 }
 
 /// A part of the value, to be checked against a part of the schema.
+#[derive(Clone, Copy)]
 struct Pair<'a> {
     schema: &'a Value,
-    /// The location in the schema.
-    schema_pointer: String,
+    schema_place: usize,
     value: &'a Value,
-    pointer: String,
+    place: usize,
 }
 
 /// The violations of an invalid value.
@@ -75,17 +89,21 @@ pub(super) fn search(schema: &Value, value: &Value, parts: &mut Parts) -> Checke
         registry: OnceCell::new(),
         is_old: is_old(schema),
         parts: parts.with_room(),
+        targets: HashMap::new(),
+        places: ValuePlaces::default(),
         seen: HashSet::new(),
         open: VecDeque::new(),
         violations: Vec::new(),
+        pointers_bytes: 0,
+        is_partial: false,
     };
     search.open.push_back(Pair {
         schema,
-        schema_pointer: String::new(),
+        schema_place: TOP,
         value,
-        pointer: String::new(),
+        place: TOP,
     });
-    let is_whole = search.run();
+    let is_whole = search.run() && !search.is_partial;
     let mut violations = search.violations;
     let is_found = !violations.is_empty();
     if !is_found {
@@ -104,9 +122,16 @@ struct Search<'a, 'p> {
     /// Whether the schema is of a draft that ignores the siblings of a reference.
     is_old: bool,
     parts: &'p mut Parts,
+    /// The targets of the references that were followed, by the schema that refers to them.
+    targets: HashMap<*const Value, Option<(&'a Value, usize)>>,
+    places: ValuePlaces<'a>,
     seen: HashSet<(*const Value, *const Value)>,
     open: VecDeque<Pair<'a>>,
     violations: Vec<Violation>,
+    /// The bytes of the pointers of the violations.
+    pointers_bytes: usize,
+    /// Whether a violation or an alternative was left out.
+    is_partial: bool,
 }
 
 impl<'a> Search<'a, '_> {
@@ -115,7 +140,9 @@ impl<'a> Search<'a, '_> {
         let mut steps = 0;
         while let Some(pair) = self.open.pop_front() {
             steps += 1;
-            if self.violations.len() > VIOLATIONS_LIMIT || steps > SEARCH_STEPS_LIMIT {
+            let is_enough = self.violations.len() > VIOLATIONS_LIMIT
+                || self.pointers_bytes > POINTERS_BYTES_LIMIT;
+            if is_enough || steps > SEARCH_STEPS_LIMIT {
                 return false;
             }
             let identity = (from_ref(pair.schema), from_ref(pair.value));
@@ -130,18 +157,17 @@ impl<'a> Search<'a, '_> {
         let keywords = match pair.schema {
             Value::Object(keywords) => keywords,
             Value::Bool(false) => {
-                let violation = Violation::value(&pair.pointer, NOTHING_ALLOWED);
-                return self.violations.push(violation);
+                let violation = Violation::value("", NOTHING_ALLOWED);
+                return self.add(vec![violation], pair);
             }
             _ => return,
         };
         if let Some(Value::String(reference)) = keywords.get("$ref") {
-            if let Some((schema, pointer)) = self.resolver.find(pair.schema, reference) {
-                self.open.push_back(Pair {
+            if let Some((schema, schema_place)) = self.target(pair.schema, reference) {
+                self.enqueue(Pair {
                     schema,
-                    schema_pointer: pointer.into_owned(),
-                    value: pair.value,
-                    pointer: pair.pointer.clone(),
+                    schema_place,
+                    ..*pair
                 });
             }
             if self.is_old {
@@ -157,14 +183,57 @@ impl<'a> Search<'a, '_> {
         }
     }
 
+    /// The target of the reference of a schema, and its place.
+    fn target(&mut self, schema: &'a Value, reference: &str) -> Option<(&'a Value, usize)> {
+        if let Some(known) = self.targets.get(&from_ref(schema)) {
+            return *known;
+        }
+        let found = self.resolver.find(schema, reference);
+        let places = &mut self.parts.places;
+        let target = found.map(|(target, pointer)| {
+            let inside = |around, step: Cow<'_, str>| places.inside(around, &step);
+            (target, pointer_steps(&pointer).fold(TOP, inside))
+        });
+        self.targets.insert(from_ref(schema), target);
+        target
+    }
+
+    /// Checks a pair later, unless the search would end before it.
+    fn enqueue(&mut self, pair: Pair<'a>) {
+        if self.open.len() <= SEARCH_STEPS_LIMIT {
+            self.open.push_back(pair);
+        }
+    }
+
+    /// Adds violations whose pointers begin at the value of a pair.
+    fn add(&mut self, found: Vec<Violation>, pair: &Pair<'a>) {
+        if found.is_empty() {
+            return;
+        }
+        let within = self.places.pointer(pair.place);
+        for violation in found {
+            if self.pointers_bytes > POINTERS_BYTES_LIMIT {
+                self.is_partial = true;
+                return;
+            }
+            let pointer = format!("{within}{}", violation.pointer);
+            self.pointers_bytes += pointer.len();
+            self.violations.push(Violation {
+                pointer,
+                ..violation
+            });
+        }
+    }
+
     fn check_assertions(&mut self, keywords: &'a Map<String, Value>, pair: &Pair<'a>) {
-        let compiled = compiled_part(&mut self.parts.assertions, &pair.schema_pointer, || {
+        let compiled = compiled_part(&mut self.parts.assertions, pair.schema_place, || {
             options().build(&assertions(keywords)).ok()
         });
         if let Some(validator) = compiled {
             let errors = validator.iter_errors(pair.value);
-            let found = errors.flat_map(|error| violations_within(&pair.pointer, &error));
-            self.violations.extend(found.take(VIOLATIONS_LIMIT + 1));
+            let found = errors.flat_map(|error| violations_of(&error));
+            let found = found.take(VIOLATIONS_LIMIT + 1).collect();
+            self.add(found, pair);
         }
     }
 
@@ -216,17 +285,29 @@ impl<'a> Search<'a, '_> {
             let mut is_known = false;
             if let Some(part) = properties.and_then(|it| it.get(name)) {
                 is_known = true;
-                self.descend(part, &["properties", name], value, name, pair);
+                self.descend(part, &["properties", name], value, Step::Member(name), pair);
             }
             for (pattern, part) in patterns.into_iter().flatten() {
                 if self.matches(pattern, name) {
                     is_known = true;
-                    self.descend(part, &["patternProperties", pattern], value, name, pair);
+                    self.descend(
+                        part,
+                        &["patternProperties", pattern],
+                        value,
+                        Step::Member(name),
+                        pair,
+                    );
                 }
             }
             // `additionalProperties: false` is checked with the assertions.
             if let Some(part @ Value::Object(_)) = further.filter(|_| !is_known) {
-                self.descend(part, &["additionalProperties"], value, name, pair);
+                self.descend(
+                    part,
+                    &["additionalProperties"],
+                    value,
+                    Step::Member(name),
+                    pair,
+                );
             }
         }
         for keyword in ["dependentSchemas", "dependencies"] {
@@ -255,13 +336,15 @@ impl<'a> Search<'a, '_> {
             if self.open.len() > SEARCH_STEPS_LIMIT {
                 return;
             }
-            let name = index.to_string();
             let first = lists.and_then(|(keyword, parts)| Some((keyword, parts.get(index)?)));
             match (first, keywords.get(rest)) {
                 (Some((keyword, part)), _) => {
-                    self.descend(part, &[keyword, &name], value, &name, pair);
+                    let steps = [keyword, &index.to_string()];
+                    self.descend(part, &steps, value, Step::Item(index), pair);
                 }
-                (None, Some(part)) => self.descend(part, &[rest], value, &name, pair),
+                (None, Some(part)) => {
+                    self.descend(part, &[rest], value, Step::Item(index), pair);
+                }
                 (None, None) => return,
             }
         }
@@ -269,11 +352,11 @@ impl<'a> Search<'a, '_> {
 
     /// Checks the same value against another part of the schema.
     fn follow(&mut self, schema: &'a Value, steps: &[&str], pair: &Pair<'a>) {
-        self.open.push_back(Pair {
+        let schema_place = self.schema_place(steps, pair);
+        self.enqueue(Pair {
             schema,
-            schema_pointer: further(&pair.schema_pointer, steps),
-            value: pair.value,
-            pointer: pair.pointer.clone(),
+            schema_place,
+            ..*pair
         });
     }
 
@@ -283,17 +366,25 @@ impl<'a> Search<'a, '_> {
         schema: &'a Value,
         steps: &[&str],
         value: &'a Value,
-        name: &str,
+        step: Step<'a>,
         pair: &Pair<'a>,
     ) {
         if self.open.len() <= SEARCH_STEPS_LIMIT {
+            let schema_place = self.schema_place(steps, pair);
+            let place = self.places.inside(pair.place, step);
             self.open.push_back(Pair {
                 schema,
-                schema_pointer: further(&pair.schema_pointer, steps),
+                schema_place,
                 value,
-                pointer: joined(&pair.pointer, name),
+                place,
             });
         }
+    }
+
+    fn schema_place(&mut self, steps: &[&str], pair: &Pair<'a>) -> usize {
+        let places = &mut self.parts.places;
+        let inside = |around, step: &&str| places.inside(around, step);
+        steps.iter().fold(pair.schema_place, inside)
     }
 
     /// How many of the alternatives match; 2 means two or more.
@@ -310,10 +401,16 @@ impl<'a> Search<'a, '_> {
 
     /// Whether the value matches a part of the schema; `None` if the part cannot be compiled alone.
     fn is_valid(&mut self, steps: &[&str], pair: &Pair<'a>) -> Option<bool> {
+        let place = self.schema_place(steps, pair);
+        if !self.parts.whole.contains_key(&place) && !self.may_compile(steps, pair.schema) {
+            self.is_partial = true;
+            return None;
+        }
         let registry = &self.registry;
-        let pointer = further(&pair.schema_pointer, steps);
-        let compiled = compiled_part(&mut self.parts.whole, &pointer, || {
+        let Parts { whole, places, .. } = &mut *self.parts;
+        let compiled = compiled_part(whole, place, || {
             let registry = registry.get_or_init(|| registered(self.root)).as_ref()?;
+            let pointer = places.pointer(place);
             let fragment = percent_encoding::utf8_percent_encode(&pointer, FRAGMENT);
             let schema = serde_json::json!({"$ref": format!("{ROOT}#{fragment}")});
             options().with_registry(registry).build(&schema).ok()
@@ -321,36 +418,56 @@ impl<'a> Search<'a, '_> {
         compiled.map(|it| it.is_valid(pair.value))
     }
 
+    /// Whether a part of a schema fits what a search may compile; then counts it.
+    fn may_compile(&mut self, steps: &[&str], schema: &'a Value) -> bool {
+        let inside = |schema: &'a Value, step: &&str| match schema {
+            Value::Array(items) => items.get(step.parse::<usize>().ok()?),
+            other => other.get(step),
+        };
+        let Some(part) = steps.iter().try_fold(schema, inside) else {
+            return false;
+        };
+        let (mut open, mut seen) = (vec![Same(part)], HashSet::from([Same(part)]));
+        while let Some(Same(next)) = open.pop() {
+            if self.parts.compiled + seen.len() > COMPILED_SUBSCHEMAS_LIMIT {
+                return false;
+            }
+            let next = self.resolver.next(next).into_iter();
+            open.extend(next.filter(|it| seen.insert(*it)));
+        }
+        self.parts.compiled += seen.len();
+        true
+    }
+
     fn matches(&mut self, pattern: &str, name: &str) -> bool {
-        let compiled = compiled_part(&mut self.parts.patterns, pattern, || {
+        let patterns = &mut self.parts.patterns;
+        if !patterns.contains_key(pattern) {
             let schema = serde_json::json!({"pattern": pattern});
-            options().build(&schema).ok()
-        });
+            patterns.insert(pattern.to_owned(), options().build(&schema).ok());
+        }
+        let compiled = patterns.get(pattern).and_then(Option::as_ref);
         compiled.is_some_and(|it| it.is_valid(&Value::from(name)))
     }
 
     fn report(&mut self, keyword: &str, pair: &Pair<'a>, expected: Option<String>) {
         let reason = format!("violates the schema's {keyword}");
-        let violation = Violation::value(&pair.pointer, reason);
         let expected =
             expected.unwrap_or_else(|| format!("a value that matches the schema's {keyword}"));
-        self.violations.push(Violation {
+        let violation = Violation {
             actual: super::shown(pair.value),
-            ..violation.expected(expected)
-        });
+            ..Violation::value("", reason).expected(expected)
+        };
+        self.add(vec![violation], pair);
     }
 }
 
 /// Returns a compiled part, compiling it on first use.
-fn compiled_part<'p>(
-    parts: &'p mut HashMap<String, Option<Validator>>,
-    name: &str,
+fn compiled_part(
+    parts: &mut HashMap<usize, Option<Validator>>,
+    place: usize,
     compile: impl FnOnce() -> Option<Validator>,
-) -> Option<&'p Validator> {
-    if !parts.contains_key(name) {
-        parts.insert(name.to_owned(), compile());
-    }
-    parts.get(name)?.as_ref()
+) -> Option<&Validator> {
+    parts.entry(place).or_insert_with(compile).as_ref()
 }
 
 fn registered(schema: &Value) -> Option<Registry<'_>> {
@@ -366,11 +483,6 @@ const FRAGMENT: &percent_encoding::AsciiSet = &percent_encoding::NON_ALPHANUMERI
     .remove(b'_')
     .remove(b'-')
     .remove(b'.');
-
-fn further(pointer: &str, steps: &[&str]) -> String {
-    let join = |pointer: String, step: &&str| joined(&pointer, step);
-    steps.iter().fold(pointer.to_owned(), join)
-}
 
 /// The assertions of a schema without its subschemas: which members are allowed, not their values.
 fn assertions(keywords: &Map<String, Value>) -> Value {

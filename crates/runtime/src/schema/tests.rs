@@ -318,6 +318,62 @@ fn a_value_that_is_too_large_to_check_is_refused() {
 }
 
 #[test]
+fn an_object_with_too_many_names_for_the_patterns_of_its_schema_is_refused() {
+    let patterns = (0..3000).map(|number| (format!("^k{number}.*z$"), json!(true)));
+    let schema = json!({"patternProperties": patterns.collect::<serde_json::Map<_, _>>()});
+    let compiled = Schema::compile(&schema).unwrap();
+    let members = |count: usize| {
+        let member = |number: usize| (format!("k{number}"), json!(1));
+        Value::Object((0..count).map(member).collect())
+    };
+    assert!(compiled.accepts(&members(1000)));
+    assert!(!compiled.accepts(&members(20_000)));
+    let checked = compiled.check(&schema, &members(20_000));
+    assert!(checked.violations[0].reason.contains("too large to check"));
+    // Long names count as several.
+    let long = |length: usize| json!({"k".repeat(length): 1});
+    assert!(compiled.accepts(&long(10_000)));
+    assert!(!compiled.accepts(&long(100_000)));
+}
+
+#[test]
+fn the_patterns_of_a_sent_schema_share_a_limit_of_memory() {
+    let patterns = |count: usize, pattern: &str| {
+        let property = |number: usize| {
+            let pattern = format!("{pattern}{number}");
+            (format!("p{number}"), json!({ "pattern": pattern }))
+        };
+        let members = (0..count).map(property);
+        json!({"properties": members.collect::<serde_json::Map<_, _>>()})
+    };
+    let refused = |schema: Value| check_once(&schema, &json!({})).err();
+    assert_eq!(refused(patterns(100, "a{1,900}")), None);
+    assert!(refused(patterns(4000, "a{1,900}")).is_some());
+    assert_eq!(refused(patterns(1000, "^[a-z]+")), None);
+    let refused = refused(patterns(6000, "a")).unwrap();
+    assert!(refused.contains("5000 patterns"), "{refused}");
+}
+
+#[test]
+fn objects_in_an_enum_count_as_several_subschemas() {
+    let options = (0..3000).map(|number| json!({"a": number}));
+    let schema = json!({"items": {"enum": Value::from_iter(options)}});
+    let compiled = Schema::compile(&schema).unwrap();
+    let items = |count: usize| Value::from_iter((0..count).map(|_| json!({"a": 0})));
+    assert!(compiled.accepts(&items(1000)));
+    assert!(!compiled.accepts(&items(20_000)));
+}
+
+#[test]
+fn long_text_counts_as_several_values() {
+    let forms = (0..2000).map(|number| json!({"pattern": format!("b{number}$")}));
+    let schema = json!({"not": {"anyOf": Value::from_iter(forms)}});
+    let compiled = Schema::compile(&schema).unwrap();
+    assert!(compiled.accepts(&json!("a".repeat(10_000))));
+    assert!(!compiled.accepts(&json!("a".repeat(4_000_000))));
+}
+
+#[test]
 fn the_search_finds_the_violations_that_the_library_lists() {
     let schema = json!({
         "type": "object",

@@ -23,12 +23,7 @@ pub(super) const NOTHING_ALLOWED: &str = "no value is allowed here";
 
 /// The violations of an error.
 pub(super) fn violations_of(error: &ValidationError<'_>) -> Vec<Violation> {
-    violations_within("", error)
-}
-
-/// The violations of an error in a nested value.
-pub(super) fn violations_within(within: &str, error: &ValidationError<'_>) -> Vec<Violation> {
-    let pointer = &format!("{within}{}", error.instance_path().as_str());
+    let pointer = error.instance_path().as_str();
     match error.kind() {
         ValidationErrorKind::Required { property } => {
             let name = property.as_str().unwrap_or_default();

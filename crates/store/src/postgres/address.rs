@@ -39,6 +39,9 @@ pub enum PostgresAddressError {
         "not a valid address; write postgres://USER:PASSWORD@HOST:PORT/DATABASE, with special characters of the password percent-encoded"
     )]
     Malformed,
+    /// It has a second `@`: what follows the first would be taken for a host, and shown.
+    #[error("the address has more than one @; write %40 for an @ of the user or the password")]
+    UnescapedAt,
     /// It has no host.
     #[error("the address names no host; write postgres://USER:PASSWORD@HOST:PORT/DATABASE")]
     NoHost,
@@ -60,6 +63,9 @@ impl FromStr for PostgresAddress {
         let (base, query) = text.split_once('?').unwrap_or((text, ""));
         if !base.starts_with("postgres://") && !base.starts_with("postgresql://") {
             return Err(PostgresAddressError::Malformed);
+        }
+        if base.matches('@').count() > 1 {
+            return Err(PostgresAddressError::UnescapedAt);
         }
         let (mut mode, mut authorities, mut others) = (None, None, Vec::new());
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
@@ -160,6 +166,10 @@ mod tests {
                 "postgres://app@/run/pg:5432/main",
             ),
             (
+                "postgres://app%40x:hunter2%40@db/main",
+                "postgres://app@x@db:5432/main",
+            ),
+            (
                 "postgres://app:hunter2@a:1,b:2",
                 "postgres://app@a:1,b:2/app",
             ),
@@ -180,6 +190,8 @@ mod tests {
             ("postgres://app:hunter2@/main", NoHost),
             ("postgres://app:hunter2@db:port/main", Malformed),
             ("postgres://app@db/main?hunter2=1", Malformed),
+            ("postgres://app:p@hunter2@db:6432/main", UnescapedAt),
+            ("postgres://app@hunter2:p@db/main", UnescapedAt),
             ("postgres://app@db/main?sslmode=hunter2", UnknownSslMode),
             ("postgres://app@db/main?sslmode=verify-ca", UnknownSslMode),
             ("postgres://app@db?sslrootcert=/ca", UnusedAuthorities),

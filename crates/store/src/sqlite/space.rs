@@ -7,12 +7,15 @@
 use std::fs;
 use std::io::{self, Read as _};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use panpan_runtime::ports::StoreState;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use super::errors::QueryError;
 use super::open::{DatabaseFile, private_file_options};
+use crate::notes::RETRY_DELAY;
 
 /// The default size limit of the file, in bytes.
 pub const DEFAULT_SIZE_BYTES: u64 = 1024 * 1024 * 1024;
@@ -22,6 +25,9 @@ pub const SMALLEST_SIZE_BYTES: u64 = 16 * 1024 * 1024;
 
 /// Recordings may take this fraction of the file: one quarter.
 const RECORDINGS_DIVISOR: u64 = 4;
+
+/// Tasks are added while all but recordings takes less than this fraction of the file: one half.
+const TASKS_DIVISOR: u64 = 2;
 
 /// Trimming deletes this fraction of the limit more than needed, because trimming a little with every batch
 /// would cost more.
@@ -44,6 +50,18 @@ const DELETE_OLDEST: &str = "
 /// How many bytes recordings may take in a file with this size limit.
 pub(super) fn recordings_limit(size_bytes: u64) -> u64 {
     size_bytes / RECORDINGS_DIVISOR
+}
+
+/// Whether this many more bytes of tasks fit into the part of the file that tasks may fill. The rest is for the outcomes
+/// of keys and of running tasks, and for tokens.
+pub(super) fn has_room_for_tasks(
+    connection: &Connection,
+    size_bytes: u64,
+    bytes: u64,
+) -> Result<bool, QueryError> {
+    let (used, recordings) = used_bytes(connection)?;
+    let kept = used.saturating_sub(recordings);
+    Ok(kept.saturating_add(bytes) < size_bytes / TASKS_DIVISOR)
 }
 
 /// Sets the size limit of the file for this connection.
@@ -72,8 +90,8 @@ pub(super) fn release_reserve(
 ) -> Result<(), QueryError> {
     // A missing reserve file was released by another process.
     let _ = fs::remove_file(file.reserve_path());
-    let size_bytes = file.size_bytes().max(file_bytes(connection)?);
-    Ok(limit(connection, size_bytes.saturating_add(RESERVE_BYTES))?)
+    let size_bytes = file.size_bytes().saturating_add(RESERVE_BYTES);
+    Ok(limit(connection, size_bytes)?)
 }
 
 /// Restores the reserve, deleting the oldest recordings if needed; `false` if there is no space for it.
@@ -161,6 +179,8 @@ pub(super) struct Gauge {
     recordings: AtomicU64,
     /// Whether the reserve is released.
     is_full: AtomicBool,
+    /// When it was last released.
+    released_at: Mutex<Option<Instant>>,
 }
 
 impl Gauge {
@@ -170,6 +190,25 @@ impl Gauge {
 
     pub(super) fn set_full(&self, is_full: bool) {
         self.is_full.store(is_full, Ordering::Release);
+    }
+
+    /// Notes that the reserve was released.
+    pub(super) fn set_released(&self) {
+        self.set_full(true);
+        *self.released_at() = Some(Instant::now());
+    }
+
+    /// Whether tasks may be added: not while the reserve is released, and not soon afterwards, because every attempt would
+    /// release it again.
+    pub(super) fn admits_tasks(&self) -> bool {
+        let is_past = |at: Instant| at.elapsed() >= RETRY_DELAY;
+        !self.is_full() && self.released_at().is_none_or(is_past)
+    }
+
+    fn released_at(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.released_at
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn set_used(&self, used: u64, recordings: u64) {

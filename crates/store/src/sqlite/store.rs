@@ -265,9 +265,12 @@ impl Documents for SqliteStore {
 impl Tasks for SqliteStore {
     fn write(&self, mut work: Box<dyn Work>) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
-            // The remaining space is for the outcomes of held keys and tasks.
+            let shared = self.shared.clone();
             let run = move |connection: &mut Connection, now_ms| {
-                tasks::write(connection, &mut *work, now_ms)
+                // The remaining space is for the outcomes of held keys and tasks.
+                let size_bytes = shared.file.size_bytes();
+                let room = shared.gauge.admits_tasks().then_some(size_bytes);
+                tasks::write(connection, &mut *work, now_ms, room)
             };
             SqliteStore::write(self, run).await??;
             self.tasks_changed

@@ -186,9 +186,9 @@ impl Writer<'_> {
     /// Releases the reserve; from now on, only jobs are written.
     fn release_reserve(&mut self) {
         if !self.shared.gauge.is_full() {
-            self.shared.gauge.set_full(true);
             self.restore_tried_at = None;
         }
+        self.shared.gauge.set_released();
         let _ = self.with_connection(space::release_reserve);
     }
 

@@ -12,6 +12,7 @@ mod model;
 mod postgres_only;
 #[path = "../shared/mod.rs"]
 mod shared;
+mod sqlite_only;
 mod support;
 
 shared::on_every_store! {

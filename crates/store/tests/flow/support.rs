@@ -96,7 +96,11 @@ impl Fixture {
         Self::over(self.store.clone(), clock, self.folder.clone())
     }
 
-    fn over(store: Arc<dyn TaskStore>, clock: Arc<ManualClock>, folder: Arc<Folder>) -> Self {
+    pub(crate) fn over(
+        store: Arc<dyn TaskStore>,
+        clock: Arc<ManualClock>,
+        folder: Arc<Folder>,
+    ) -> Self {
         let TestPorts { ports, .. } = TestPorts::around(store.clone(), clock.clone());
         let flows = Flows::new(store.clone(), ports.ids.clone());
         let flows = flows.with_webhooks(WebhookKey::from_base64(WEBHOOK_KEY));

@@ -35,6 +35,13 @@ impl<'a> MemoryRows<'a> {
         self.has_changed
     }
 
+    /// Whether this many bytes fit. Messages are added to a transaction that has changed other tasks, and cannot be undone
+    /// any more.
+    fn has_room(&self, bytes: usize) -> bool {
+        let is_full = self.tasks.bytes.saturating_add(bytes) > MEMORY_TASKS_BYTES_LIMIT;
+        !is_full || self.has_changed
+    }
+
     /// The tasks, to change something.
     fn changing(&mut self) -> &mut Tasks {
         self.has_changed = true;
@@ -57,11 +64,13 @@ impl Rows for MemoryRows<'_> {
         done((first..=self.tasks.last_key).map(Key).collect())
     }
 
+    fn admit(&mut self, bytes: usize) -> BoxFuture<'_, Result<(), StoreError>> {
+        let has_room = self.has_room(bytes);
+        Box::pin(ready(has_room.then_some(()).ok_or(StoreError::Full)))
+    }
+
     fn insert<'a>(&'a mut self, tasks: &'a [NewRow]) -> BoxFuture<'a, Result<(), StoreError>> {
-        let new: usize = tasks.iter().map(new_bytes).sum();
-        // Messages are added to a transaction that has changed other tasks, and cannot be undone any more.
-        let is_full = self.tasks.bytes.saturating_add(new) > MEMORY_TASKS_BYTES_LIMIT;
-        if is_full && !self.has_changed {
+        if !self.has_room(tasks.iter().map(new_bytes).sum()) {
             return Box::pin(ready(Err(StoreError::Full)));
         }
         // As a unique index of a database refuses it.
@@ -279,6 +288,9 @@ impl Rows for MemoryRows<'_> {
         limit: usize,
         flow: Option<Key>,
     ) -> BoxFuture<'_, Result<Vec<Row>, StoreError>> {
+        if self.tasks.bytes > MEMORY_TASKS_BYTES_LIMIT {
+            return done(Vec::new());
+        }
         let keys = self.tasks.ready.iter();
         let tasks = keys.filter_map(|(_, _, key)| self.tasks.tasks.get(key));
         let tasks = tasks.filter(|it| flow.is_none_or(|flow| it.row.flow == flow));

@@ -16,14 +16,16 @@ use rusqlite::Connection;
 use super::errors::QueryError;
 use rows::SqliteRows;
 
-/// Runs work in a transaction that other jobs share: an error of the work rolls back its own writes only.
+/// Runs work in a transaction that other jobs share: an error of the work rolls back its own writes only. Tasks are added
+/// to a file of this size limit, if at all.
 pub(super) fn write(
     connection: &mut Connection,
     work: &mut dyn Work,
     now_ms: i64,
+    size_bytes: Option<u64>,
 ) -> Result<Result<(), StoreError>, QueryError> {
     execute(connection, "SAVEPOINT task_work")?;
-    let done = run(connection, work, now_ms)?;
+    let done = run(connection, work, now_ms, size_bytes)?;
     if done.is_err() {
         execute(connection, "ROLLBACK TO task_work")?;
     }
@@ -38,7 +40,7 @@ pub(super) fn read(
     now_ms: i64,
 ) -> Result<Result<(), StoreError>, QueryError> {
     execute(connection, "BEGIN")?;
-    let done = run(connection, work, now_ms);
+    let done = run(connection, work, now_ms, Some(u64::MAX));
     execute(connection, "COMMIT")?;
     done
 }
@@ -49,8 +51,9 @@ fn run(
     connection: &mut Connection,
     work: &mut dyn Work,
     now_ms: i64,
+    size_bytes: Option<u64>,
 ) -> Result<Result<(), StoreError>, QueryError> {
-    let mut rows = SqliteRows::new(connection, now_ms);
+    let mut rows = SqliteRows::new(connection, now_ms, size_bytes);
     let done = work.run(&mut rows).now_or_never();
     let done = done.expect("rows in SQLite are read and written without waiting");
     match rows.into_error() {

@@ -14,6 +14,7 @@ use panpan_runtime::ports::StoreError;
 use rusqlite::Connection;
 
 use super::super::errors::QueryError;
+use super::super::space;
 use super::{change, select};
 use crate::time::timestamp;
 
@@ -21,14 +22,21 @@ use crate::time::timestamp;
 pub(super) struct SqliteRows<'a> {
     connection: &'a mut Connection,
     now_ms: i64,
+    /// The size limit of the file; `None` if no task may be added.
+    size_bytes: Option<u64>,
     error: Option<QueryError>,
 }
 
 impl<'a> SqliteRows<'a> {
-    pub(super) fn new(connection: &'a mut Connection, now_ms: i64) -> Self {
+    pub(super) fn new(
+        connection: &'a mut Connection,
+        now_ms: i64,
+        size_bytes: Option<u64>,
+    ) -> Self {
         Self {
             connection,
             now_ms,
+            size_bytes,
             error: None,
         }
     }
@@ -52,6 +60,19 @@ impl<'a> SqliteRows<'a> {
     }
 }
 
+/// Whether tasks may be added to the file, and this many bytes of them fit.
+fn has_room(
+    connection: &Connection,
+    size_bytes: Option<u64>,
+    bytes: usize,
+) -> Result<bool, QueryError> {
+    let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+    match size_bytes {
+        Some(size_bytes) => space::has_room_for_tasks(connection, size_bytes, bytes),
+        None => Ok(false),
+    }
+}
+
 impl Rows for SqliteRows<'_> {
     fn now(&self) -> Timestamp {
         timestamp(self.now_ms)
@@ -59,6 +80,17 @@ impl Rows for SqliteRows<'_> {
 
     fn reserve(&mut self, count: usize) -> BoxFuture<'_, Result<Vec<Key>, StoreError>> {
         self.run(|connection, _| change::reserve(connection, count))
+    }
+
+    fn admit(&mut self, bytes: usize) -> BoxFuture<'_, Result<(), StoreError>> {
+        let size_bytes = self.size_bytes;
+        let has_room = self.run(|connection, _| has_room(connection, size_bytes, bytes));
+        Box::pin(async {
+            match has_room.await? {
+                true => Ok(()),
+                false => Err(StoreError::Full),
+            }
+        })
     }
 
     fn insert<'a>(&'a mut self, tasks: &'a [NewRow]) -> BoxFuture<'a, Result<(), StoreError>> {
@@ -199,7 +231,11 @@ impl Rows for SqliteRows<'_> {
         limit: usize,
         flow: Option<Key>,
     ) -> BoxFuture<'_, Result<Vec<Row>, StoreError>> {
-        self.run(|connection, _| select::ready(connection, limit, flow))
+        let size_bytes = self.size_bytes;
+        self.run(|connection, _| match has_room(connection, size_bytes, 0)? {
+            true => select::ready(connection, limit, flow),
+            false => Ok(Vec::new()),
+        })
     }
 
     fn set_aside<'a>(
