@@ -11,6 +11,7 @@ mod declarations;
 mod delay;
 mod entities;
 mod error_body;
+mod in_success;
 mod kind;
 mod limits;
 mod meant_status;
@@ -37,6 +38,7 @@ pub(crate) use declarations::{Declarations, DeclaredFailure, RequestContext, is_
 use delay::StatedDelays;
 use error_body::texts::append;
 pub(crate) use error_body::{ErrorBody, panpan_failure};
+pub(crate) use in_success::with_body;
 use refusal::Refusal;
 pub(crate) use stated_code::stated_kind;
 pub(crate) use statements::CombinedStatements;

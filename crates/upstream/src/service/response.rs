@@ -17,6 +17,7 @@ use serde_json::{Map, Value};
 
 use crate::classify::{
     CombinedStatements, Declarations, DeclaredFailure, RequestContext, panpan_failure, stated_kind,
+    with_body,
 };
 use crate::client::{Incoming, REDIRECTED_FROM};
 use crate::events::Event;
@@ -130,6 +131,8 @@ impl ResponseReader<'_> {
         }
         let remedies = failure.remedies();
         let failure = statements.apply_to(failure, self.input, remedies);
+        let happened = statements.received.something_happened;
+        let failure = with_body(failure, document, self.request(None, None), happened);
         let failure = without_retry_members(failure);
         let failure = match service_code {
             Some(code) => {
