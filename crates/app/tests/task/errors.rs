@@ -236,13 +236,3 @@ fn tasks_that_were_created_before_are_found_and_not_created_again() {
         }
     }
 }
-
-#[test]
-fn a_task_that_may_have_taken_effect_is_checked_before_it_runs_again() {
-    let place = Place::local();
-    let unknown = json!({"code": "ERR_OUTCOME_UNKNOWN"});
-    let flow = json!([task(1, "root", "demo/fail", unknown)]);
-    let messages = stderr(&place.run_tasks(&flow));
-    let check = format!("Check first whether task {} took effect", id(1));
-    assert!(messages.contains(&check), "{messages}");
-}
