@@ -23,7 +23,8 @@ pub(crate) fn bounded(text: &str, characters: usize, input: &Value) -> String {
     format!("{}{ELLIPSIS}", clean[..end].trim_end())
 }
 
-/// As [`bounded`], but cut in the middle: compilers, tests and tracebacks say at the end what failed.
+/// As [`bounded`], but cut in the middle, with blanks around the ellipsis: compilers, tests and tracebacks say at the end
+/// what failed.
 pub(crate) fn bounded_within(text: &str, characters: usize, input: &Value) -> String {
     if text.char_indices().nth(characters).is_none() {
         return text.to_owned();

@@ -151,7 +151,7 @@ pub(crate) const SHARED: &[(&[u16], &Entry)] = &[
 
 const PAYMENT_DUE: Entry = refused(2402, "Upstream requires payment")
     .remedies(&[Remedy::ChangeState, Remedy::AskHuman])
-    .actions(&["Do what the message asks, or ask a person to: another means of payment, a confirmation, a plan; calling again does not help before that"]);
+    .actions(&["Ask a person for what is missing: another means of payment, a confirmation, a plan; calling again does not help before that"]);
 
 /// Statuses about the form of a request: its method (405), its headers (406, 407, 411, 417, 428, 431), its media
 /// type (415), its target (421) and its protocol (426).

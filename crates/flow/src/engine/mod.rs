@@ -3,7 +3,7 @@
 //! `caller` knows with which authority tasks run. `changes` applies events to tasks and carries them to dependents,
 //! `check` validates tasks against stored ones, and `cycle` finds cycles among them. The other modules are the
 //! transactions: `create`, `copy`, `update`, `claim`, `contents` and `work` (what a worker does), `commands` (what a
-//! caller does), `view` (what a caller reads), `sweep`. `turns` orders ready tasks; `notice` adds messages to webhooks.
+//! caller does), `view` (what a caller reads, with `details`), `sweep`. `turns` orders ready tasks; `notice` adds messages to webhooks.
 
 mod archive;
 mod blocking;
@@ -16,6 +16,7 @@ mod contents;
 mod copy;
 mod create;
 mod cycle;
+mod details;
 mod notice;
 mod sweep;
 mod turns;

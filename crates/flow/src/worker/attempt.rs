@@ -132,14 +132,11 @@ fn call(
     let prepared = options.and_then(|options| Ok((inputs(contents, &mut definition)?, options)));
     let (inputs, options) = match prepared {
         Ok(prepared) => prepared,
-        Err(failure) => {
-            return Err(not_called(dispatcher, request, &definition, failure).into());
-        }
+        Err(failure) => return Err(not_called(dispatcher, request, &definition, failure).into()),
     };
     let service_key = service_key(&task);
     let scope = scope(service_key.as_ref(), &method, caller.as_deref());
     let state = state(&task, &definition, scope);
-    let client = client(clients, &task, &definition);
     // A caller that runs a task again, or a copy of it, wants the call to be made again.
     let is_first = is_first_run(&task, definition.origin);
     let request = CallRequest {
@@ -150,7 +147,7 @@ fn call(
         timeout_ms: options.timeout_ms.map(NonZeroU64::get),
         abort: Some(stop),
         progress: Some(progress),
-        client,
+        client: client(clients, &task, &definition),
         ..request
     };
     Ok(Call {

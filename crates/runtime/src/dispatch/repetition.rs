@@ -9,7 +9,7 @@ use panpan_failure::Failure;
 pub(super) enum Repetition {
     /// The item that the call creates exists.
     Exists,
-    /// What the call does is done or under way.
+    /// What the call does is done or in progress.
     IsDone,
 }
 
@@ -25,7 +25,7 @@ const EXISTS: [&str; 9] = [
     "a member",
     "subscribed",
 ];
-const IS_DONE: [&str; 27] = [
+const IS_DONE: [&str; 26] = [
     "applied",
     "approved",
     "archived",
@@ -52,7 +52,6 @@ const IS_DONE: [&str; 27] = [
     "shipped",
     "started",
     "submitted",
-    "under way",
 ];
 
 /// Texts that say so without `already`.

@@ -10,7 +10,7 @@ use panpan_contract::schema::{Resolver, Same, cycles, references};
 use panpan_failure::{pointer, size};
 use serde_json::{Map, Value};
 
-use super::search::ASSERTIONS;
+use super::parts::ASSERTIONS;
 
 /// How many subschemas may apply to one value: the schema itself, its references and its alternatives, each
 /// counted as often as it is reached.

@@ -5,6 +5,7 @@
 
 mod cost;
 mod misplaced;
+mod parts;
 mod places;
 #[cfg(test)]
 mod property_tests;
@@ -24,8 +25,9 @@ use serde_json::Value;
 pub use cost::{APPLIED_SUBSCHEMAS_LIMIT, NESTED_SUBSCHEMAS_LIMIT};
 use cost::{Cost, is_checked_within, pointers_bytes};
 pub(crate) use misplaced::INSIDE;
+use parts::Parts;
 pub use search::SEARCH_STEPS_LIMIT;
-use search::{Parts, search};
+use search::search;
 pub(crate) use violations::NO_SUCH_MEMBER;
 use violations::violations_of;
 pub use violations::{SHOWN_CHARACTERS_LIMIT, shown};

@@ -9,68 +9,22 @@ use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ptr::from_ref;
 
-use jsonschema::{Registry, Validator};
-use panpan_contract::schema::{Resolver, Same};
+use jsonschema::Registry;
+use panpan_contract::schema::Resolver;
 use panpan_failure::Violation;
 use panpan_failure::pointer::steps as pointer_steps;
 use serde_json::{Map, Value};
 
-use super::places::{SchemaPlaces, Step, TOP, ValuePlaces};
+use super::parts::{FRAGMENT, Parts, ROOT, assertions, compiled_part, is_old, registered};
+use super::places::{Step, TOP, ValuePlaces};
 use super::violations::{NOTHING_ALLOWED, violations_of};
 use super::{Checked, POINTERS_BYTES_LIMIT, VIOLATIONS_LIMIT, options};
 
 /// The maximum number of parts of a value that are checked against parts of a schema.
 pub const SEARCH_STEPS_LIMIT: usize = 50_000;
 
-/// The URI of the schema while parts of it are compiled.
-const ROOT: &str = "json-schema:///searched";
-
 /// The reason if the search finds no violation of an invalid value.
 const UNKNOWN_LOCATION: &str = "does not match its schema; the location is unknown";
-
-/// Keywords without subschemas.
-pub(super) const ASSERTIONS: &str = "\
-    $schema type enum const multipleOf maximum exclusiveMaximum minimum exclusiveMinimum maxLength \
-    minLength pattern format maxItems minItems uniqueItems maxProperties minProperties required \
-    dependentRequired";
-
-/// How many compiled parts of a schema are kept for the next search.
-const PARTS_LIMIT: usize = 4096;
-
-/// How many subschemas a search compiles to compare alternatives, each with the ones that it contains and refers to.
-/// Alternatives beyond that are not explained.
-pub(super) const COMPILED_SUBSCHEMAS_LIMIT: usize = 200_000;
-
-/// Parts of one schema, compiled on first use; `None` if a part does not compile.
-#[derive(Default)]
-pub(super) struct Parts {
-    places: SchemaPlaces,
-    /// Whole parts, by place.
-    whole: HashMap<usize, Option<Validator>>,
-    /// How many subschemas the whole parts contain.
-    compiled: usize,
-    /// The assertions of parts, by place.
-    assertions: HashMap<usize, Option<Validator>>,
-    /// Patterns for member names.
-    patterns: HashMap<String, Option<Validator>>,
-}
-
-impl Parts {
-    /// Clears full caches before another search.
-    fn with_room(&mut self) -> &mut Self {
-        let parts = [
-            self.places.len(),
-            self.whole.len(),
-            self.assertions.len(),
-            self.patterns.len(),
-        ];
-        let is_large = parts.iter().any(|parts| *parts > PARTS_LIMIT);
-        if is_large || self.compiled > COMPILED_SUBSCHEMAS_LIMIT / 2 {
-            *self = Self::default();
-        }
-        self
-    }
-}
 
 /// A part of the value, to be checked against a part of the schema.
 #[derive(Clone, Copy)]
@@ -288,7 +242,7 @@ impl<'a> Search<'a, '_> {
                 self.descend(part, &["properties", name], value, Step::Member(name), pair);
             }
             for (pattern, part) in patterns.into_iter().flatten() {
-                if self.matches(pattern, name) {
+                if self.parts.matches(pattern, name) {
                     is_known = true;
                     self.descend(
                         part,
@@ -427,26 +381,7 @@ impl<'a> Search<'a, '_> {
         let Some(part) = steps.iter().try_fold(schema, inside) else {
             return false;
         };
-        let (mut open, mut seen) = (vec![Same(part)], HashSet::from([Same(part)]));
-        while let Some(Same(next)) = open.pop() {
-            if self.parts.compiled + seen.len() > COMPILED_SUBSCHEMAS_LIMIT {
-                return false;
-            }
-            let next = self.resolver.next(next).into_iter();
-            open.extend(next.filter(|it| seen.insert(*it)));
-        }
-        self.parts.compiled += seen.len();
-        true
-    }
-
-    fn matches(&mut self, pattern: &str, name: &str) -> bool {
-        let patterns = &mut self.parts.patterns;
-        if !patterns.contains_key(pattern) {
-            let schema = serde_json::json!({"pattern": pattern});
-            patterns.insert(pattern.to_owned(), options().build(&schema).ok());
-        }
-        let compiled = patterns.get(pattern).and_then(Option::as_ref);
-        compiled.is_some_and(|it| it.is_valid(&Value::from(name)))
+        self.parts.add_compiled(part, &self.resolver)
     }
 
     fn report(&mut self, keyword: &str, pair: &Pair<'a>, expected: Option<String>) {
@@ -459,53 +394,4 @@ impl<'a> Search<'a, '_> {
         };
         self.add(vec![violation], pair);
     }
-}
-
-/// Returns a compiled part, compiling it on first use.
-fn compiled_part(
-    parts: &mut HashMap<usize, Option<Validator>>,
-    place: usize,
-    compile: impl FnOnce() -> Option<Validator>,
-) -> Option<&Validator> {
-    parts.entry(place).or_insert_with(compile).as_ref()
-}
-
-fn registered(schema: &Value) -> Option<Registry<'_>> {
-    let registry = Registry::new().add(ROOT, schema);
-    registry.and_then(|registry| registry.prepare()).ok()
-}
-
-/// The characters that are escaped in the fragment of a reference.
-const FRAGMENT: &percent_encoding::AsciiSet = &percent_encoding::NON_ALPHANUMERIC
-    .remove(b'/')
-    .remove(b'~')
-    .remove(b'$')
-    .remove(b'_')
-    .remove(b'-')
-    .remove(b'.');
-
-/// The assertions of a schema without its subschemas: which members are allowed, not their values.
-fn assertions(keywords: &Map<String, Value>) -> Value {
-    let mut kept = Map::new();
-    for name in ASSERTIONS.split(' ') {
-        if let Some(value) = keywords.get(name) {
-            kept.insert(name.to_owned(), value.clone());
-        }
-    }
-    if keywords.get("additionalProperties") == Some(&Value::Bool(false)) {
-        kept.insert("additionalProperties".to_owned(), Value::Bool(false));
-        for name in ["properties", "patternProperties"] {
-            if let Some(Value::Object(parts)) = keywords.get(name) {
-                let names = parts.keys().map(|name| (name.clone(), Value::Bool(true)));
-                kept.insert(name.to_owned(), Value::Object(names.collect()));
-            }
-        }
-    }
-    Value::Object(kept)
-}
-
-/// Whether a schema is of a draft before 2019-09.
-fn is_old(schema: &Value) -> bool {
-    let draft = schema.get("$schema").and_then(Value::as_str);
-    draft.is_some_and(|it| it.contains("/draft-0"))
 }

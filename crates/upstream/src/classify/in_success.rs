@@ -4,7 +4,8 @@ use panpan_failure::catalogue::Remedy;
 use panpan_failure::{Effect, Failure, Inferred, Violation};
 use serde_json::Value;
 
-use super::{ErrorBody, MESSAGE_CHARACTERS_LIMIT, RequestContext};
+use super::evidence::MESSAGE_CHARACTERS_LIMIT;
+use super::{ErrorBody, RequestContext};
 use crate::bounded::bounded;
 
 /// The failure with the violations in its body. A call that was refused for its input had no effect, unless

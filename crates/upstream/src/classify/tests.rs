@@ -1,9 +1,9 @@
 //! Responses and the code, delay and effect of their failure.
 
-use panpan_failure::{EXCERPT_CHARACTERS_LIMIT, Inferred};
-
+use panpan_failure::{EXCERPT_CHARACTERS_LIMIT, Effect, Inferred, Repeat};
 use serde_json::json;
 
+use super::evidence::{MESSAGE_CHARACTERS_LIMIT, MESSAGE_VIOLATIONS_LIMIT};
 use super::*;
 
 #[test]

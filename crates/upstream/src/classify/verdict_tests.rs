@@ -1,5 +1,7 @@
 //! Replies of services in their own words, and the code and effect that an agent has to act on.
 
+use panpan_failure::Effect;
+
 use super::*;
 
 #[track_caller]
@@ -131,7 +133,21 @@ fn a_condition_that_passes_by_itself_asks_to_wait() {
                 LATER,
                 Effect::None,
             ),
-            // What is not finished may be this very call.
+            (
+                402,
+                r#"{"error": {"code": "processing_error", "message": "An error occurred"}}"#,
+                LATER,
+                Effect::None,
+            ),
+        ],
+    );
+}
+
+#[test]
+fn unfinished_work_may_be_this_very_call() {
+    check(
+        "unfinished",
+        &[
             (
                 409,
                 "The report is still being generated.",
@@ -150,12 +166,15 @@ fn a_condition_that_passes_by_itself_asks_to_wait() {
                 LATER,
                 Effect::Unknown,
             ),
-            (
-                402,
-                r#"{"error": {"code": "processing_error", "message": "An error occurred"}}"#,
-                LATER,
-                Effect::None,
-            ),
+        ],
+    );
+}
+
+#[test]
+fn a_status_that_is_final_stays_so() {
+    check(
+        "final",
+        &[
             (
                 404,
                 "could not connect to the database",

@@ -11,7 +11,7 @@ use panpan_failure::classify::InputMembers;
 use panpan_failure::dialect::{
     Dialect, MCP_META_KEY, RESIDUAL, detect, disguised_failure, read_foreign,
 };
-use panpan_failure::{Effect, Failure, Inferred, Repeat, codes, hint, read, size};
+use panpan_failure::{Effect, Failure, Inferred, Kind, Repeat, codes, hint, read, size};
 use serde_json::{Value, json};
 
 use super::error_shapes::{self, ToolText};
@@ -291,8 +291,10 @@ fn with_stated_kind(failure: Failure, document: &Value) -> Failure {
         let kind = stated_kind(&code)?;
         Some((code, kind))
     });
-    let Some((code, kind)) = stated.filter(|(_, kind)| kind.category() != failure.category())
-    else {
+    let is_better = |(_, kind): &(String, Kind)| {
+        kind.category() != failure.category() || !failure.kind().is_catalogued()
+    };
+    let Some((code, kind)) = stated.filter(is_better) else {
         return failure;
     };
     let upstream = failure.upstream().cloned().unwrap_or_default().code(code);

@@ -3,6 +3,7 @@
 //! `request` builds the request, `credentials` authenticates it, `response` turns the response into an output or a
 //! failure. Retries are decided by the runtime.
 
+mod body;
 mod credentials;
 mod fixed_headers;
 mod import_code;

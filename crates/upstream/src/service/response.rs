@@ -3,16 +3,12 @@
 //! In this order: the rules of the contract, for any status; a complete failure of another panpan; an error status,
 //! with what its body says; a failure in the body of a success.
 
-use base64::Engine as _;
-use base64::prelude::BASE64_STANDARD;
 use jiff::Timestamp;
-use panpan_contract::binding::{
-    BodyPattern, HeaderPattern, HttpBinding, ResponsePattern, ResponseRule, SuccessBodies,
-};
+use panpan_contract::binding::{HttpBinding, ResponseRule, SuccessBodies};
 use panpan_contract::operation::OperationSpec;
 use panpan_failure::dialect::{disguised_failure, stated_problem};
 use panpan_failure::hint::parse_retry_after;
-use panpan_failure::{Effect, Failure, Inferred, Kind, StatusPattern, Upstream, codes, hint, read};
+use panpan_failure::{Effect, Failure, Inferred, Kind, Upstream, codes, hint, read};
 use serde_json::{Map, Value};
 
 use crate::classify::{
@@ -26,6 +22,7 @@ use crate::known_code::with_known_code;
 use crate::retry_members::{strip, without_retry_members};
 use crate::transport::header_pairs;
 
+use super::body::{Body, matches};
 use super::import_code::{import_kind, of_status, with_import_code};
 use super::page::failure_in_page;
 
@@ -272,48 +269,6 @@ pub(super) fn item(event: &Event, spec: &OperationSpec) -> Result<Value, Failure
     }
 }
 
-/// The decoded body of a response.
-enum Body {
-    Empty,
-    Json(Value),
-    Text(String),
-    Bytes,
-}
-
-impl Body {
-    fn of(incoming: &Incoming) -> Self {
-        if incoming.body.is_empty() {
-            return Self::Empty;
-        }
-        let is_labelled = incoming.is_json() || incoming.media_type().is_none();
-        let Some(text) = incoming.strict_text() else {
-            return Self::Bytes;
-        };
-        match read::document(text.as_bytes()) {
-            // Some services label objects and arrays as text.
-            Ok(value) if is_labelled || value.is_object() || value.is_array() => Self::Json(value),
-            // Malformed JSON reaches the caller as text.
-            _ => Self::Text(text.into_owned()),
-        }
-    }
-
-    fn json(&self) -> Option<&Value> {
-        match self {
-            Self::Json(value) => Some(value),
-            _ => None,
-        }
-    }
-
-    fn output(self, incoming: &Incoming) -> Value {
-        match self {
-            Self::Empty => Value::Null,
-            Self::Json(value) => value,
-            Self::Text(text) => Value::String(text),
-            Self::Bytes => Value::String(BASE64_STANDARD.encode(&incoming.body)),
-        }
-    }
-}
-
 /// The failure for a response that makes no sense.
 fn bad_gateway(incoming: &Incoming, message: String) -> Failure {
     let failure = Failure::new(of_status(502)).with_message(message);
@@ -402,41 +357,4 @@ fn states_code(details: Option<&Map<String, Value>>, code: &str) -> bool {
         let error_code = it.get("error").and_then(|error| error.get("code"));
         it.contains_key("code") || error_code.is_some_and(|it| it == code)
     })
-}
-
-fn matches(pattern: &ResponsePattern, incoming: &Incoming, body: &Body) -> bool {
-    let ResponsePattern {
-        status,
-        header,
-        body: member,
-    } = pattern;
-    // The default covers failures only.
-    let covers = |it: StatusPattern| {
-        it.covers(incoming.status) && (it != StatusPattern::Default || incoming.status >= 400)
-    };
-    status.is_none_or(covers)
-        && header.as_ref().is_none_or(|it| has_header(it, incoming))
-        && member.as_ref().is_none_or(|it| has_member(it, body))
-}
-
-fn has_header(pattern: &HeaderPattern, incoming: &Incoming) -> bool {
-    let values = incoming.headers.get_all(&pattern.name).iter();
-    let mut values = values.filter_map(|value| value.to_str().ok());
-    values.any(|value| {
-        let equals = pattern.equals.as_ref().is_none_or(|it| it == value);
-        let contains = pattern.contains.as_ref();
-        equals && contains.is_none_or(|it| value.contains(it))
-    })
-}
-
-fn has_member(pattern: &BodyPattern, body: &Body) -> bool {
-    let Some(value) = body.json().and_then(|it| it.pointer(&pattern.pointer)) else {
-        return false;
-    };
-    let equals = pattern.equals.as_ref().is_none_or(|it| it == value);
-    let contains = pattern.contains.as_ref().is_none_or(|part| {
-        let text = value.as_str().unwrap_or_default().to_lowercase();
-        text.contains(&part.to_lowercase())
-    });
-    equals && contains
 }

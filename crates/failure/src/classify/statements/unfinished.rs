@@ -26,8 +26,8 @@ pub(super) static UNFINISHED: [Form; 8] = [
     Form::new(
         "already in progress",
         Reading::Condition(Condition::Contention),
-        &["in progress", "running", "underway", "pending"],
-        r"(?:(?:^|[.,:] ?|{EDGE}(?:because|as|since) )(?:a|an|one|another|the|this) (?:[a-z]+ ){0,2}[a-z]+ (?:is|are) already (?:in progress|running|underway)(?:{STOP}| (?:for|on|in|of) )|{EDGE}(?:already )?has (?:a|an|another) pending (?:event|operation|action|job|task|change|update){STOP})",
+        &["in progress", "running", "pending"],
+        r"(?:(?:^|[.,:] ?|{EDGE}(?:because|as|since) )(?:a|an|one|another|the|this) (?:[a-z]+ ){0,2}[a-z]+ (?:is|are) already (?:in progress|running)(?:{STOP}| (?:for|on|in|of) )|{EDGE}(?:already )?has (?:a|an|another) pending (?:event|operation|action|job|task|change|update){STOP})",
         &[
             "A deployment is already in progress for this project.",
             "A backup is already running",

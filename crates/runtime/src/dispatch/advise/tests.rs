@@ -2,6 +2,7 @@
 
 use panpan_failure::{NextMove, catalogue};
 
+use super::outcome::may_pass;
 use super::*;
 
 const LIST: &str = "s/list";
@@ -320,7 +321,7 @@ fn a_change_that_is_done_already_is_looked_at_before_anything_else() {
             .with_repeat(Repeat::OnlyWithoutEffect);
         let found = actions(failure, write_with(Key::None));
         assert_eq!(found.len(), 1, "{found:?}");
-        assert!(found[0].contains("may already be done or under way: call s/show"));
+        assert!(found[0].contains("may already be done or in progress: call s/show"));
     }
 }
 

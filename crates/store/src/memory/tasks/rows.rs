@@ -207,12 +207,8 @@ impl Rows for MemoryRows<'_> {
         &'a mut self,
         keys: &'a [Key],
     ) -> BoxFuture<'a, Result<ResultSizes, StoreError>> {
-        done(
-            self.tasks
-                .found(keys)
-                .filter_map(Task::result_size)
-                .collect(),
-        )
+        let sizes = self.tasks.found(keys).filter_map(Task::result_size);
+        done(sizes.collect())
     }
 
     fn generations(
@@ -339,12 +335,8 @@ impl Rows for MemoryRows<'_> {
     }
 
     fn at_rest<'a>(&'a mut self, flows: &'a [Key]) -> BoxFuture<'a, Result<Vec<Row>, StoreError>> {
-        let rests = |task: &&Task| {
-            self.tasks
-                .active
-                .get(&task.row.key)
-                .is_none_or(|it| *it == 0)
-        };
+        let active = &self.tasks.active;
+        let rests = |task: &&Task| active.get(&task.row.key).is_none_or(|it| *it == 0);
         let roots = self.tasks.found(flows).filter(rests);
         done(roots.map(|it| it.row.clone()).collect())
     }

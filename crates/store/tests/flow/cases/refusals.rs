@@ -244,14 +244,6 @@ pub(crate) async fn a_method_may_be_the_name_of_a_tool(fixture: Fixture) {
         fixture.task(&id(2)).await["schemas"]["method"],
         "test/number"
     );
-    let stream = refused(
-        &fixture,
-        "tasks/create",
-        calling(3, "stream", "tasks/events"),
-    )
-    .await;
-    assert_eq!(stream.code().as_str(), "EXECUTOR_NOT_FOUND");
-    assert!(stream.message().contains("streams"), "{}", stream.message());
 }
 
 pub(crate) async fn all_problems_are_reported_together(fixture: Fixture) {

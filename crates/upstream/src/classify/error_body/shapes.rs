@@ -164,8 +164,8 @@ fn a_reason_without_a_member_is_in_the_message() {
 }
 
 #[test]
-fn lists_are_found_under_the_names_of_services() {
-    for (body, violations) in [
+fn lists_are_found_under_the_names_of_frameworks() {
+    check_violations(&[
         (
             json!({"error": {"name": "ZodError", "issues": [{"code": "too_small", "message": "too small by far", "path": ["items", 0, "qty"]}]}}),
             &["/items/0/qty: too small by far"][..],
@@ -214,6 +214,12 @@ fn lists_are_found_under_the_names_of_services() {
             json!({"errors": [{"instancePath": "/qty", "message": "must be small"}, {"instancePath": "", "keyword": "required", "params": {"missingProperty": "sku"}, "message": "must have sku"}]}),
             &["/qty: must be small", "/sku: must have sku"],
         ),
+    ]);
+}
+
+#[test]
+fn lists_are_found_under_the_names_of_services() {
+    check_violations(&[
         (
             json!({"message": "m", "errors": [{"propertyName": "Items[0].Qty", "errorMessage": "is too small", "attemptedValue": 0}]}),
             &["/Items/0/Qty: is too small"],
@@ -234,7 +240,12 @@ fn lists_are_found_under_the_names_of_services() {
             json!({"erros": [{"campo": "cpf", "mensagem": "CPF inválido"}]}),
             &["/cpf: CPF inválido"],
         ),
-        // An error that names its member.
+    ]);
+}
+
+#[test]
+fn an_error_that_names_its_member_is_a_violation() {
+    check_violations(&[
         (
             json!({"error": {"code": "invalid", "field": "email", "message": "is not valid"}}),
             &["/email: is not valid"],
@@ -243,7 +254,12 @@ fn lists_are_found_under_the_names_of_services() {
             json!({"error": {"message": "Invalid integer: two", "param": "items[0][qty]", "type": "invalid_request_error"}}),
             &["/items/0/qty: Invalid integer: two"],
         ),
-        // Not errors by field.
+    ]);
+}
+
+#[test]
+fn other_members_are_no_violations() {
+    check_violations(&[
         (
             json!({"error": {"message": "declined", "param": "", "name": "x", "path": "/orders"}}),
             &[],
@@ -252,9 +268,14 @@ fn lists_are_found_under_the_names_of_services() {
         (json!({"details": {"scopes": ["read_all"]}}), &[]),
         (json!({"data": {"name": "a b", "id": 7}}), &[]),
         (json!({"errors": {"meta": {"request_id": "abc"}}}), &[]),
-    ] {
-        let (_, found) = read(&body);
-        assert_eq!(found, violations, "{body}");
+    ]);
+}
+
+#[track_caller]
+fn check_violations(cases: &[(Value, &[&str])]) {
+    for (body, violations) in cases {
+        let (_, found) = read(body);
+        assert_eq!(found, *violations, "{body}");
     }
 }
 

@@ -94,7 +94,7 @@ fn known_third_party_shapes_are_parsed() {
         ),
         (
             text(nested.to_string()),
-            "RATE_LIMIT_ERROR",
+            "ERR_HTTP_429_RATE_LIMITED",
             "slow down",
             true,
             Some(7_000),
@@ -307,8 +307,8 @@ fn a_rate_limit_with_a_delay_means_no_effect() {
 fn a_message_is_cut_at_its_limit_without_splitting_a_secret() {
     for (count, kept) in [
         (MESSAGE_CHARACTERS_LIMIT, MESSAGE_CHARACTERS_LIMIT),
-        // With an ellipsis.
-        (MESSAGE_CHARACTERS_LIMIT + 1, MESSAGE_CHARACTERS_LIMIT + 1),
+        // With an ellipsis between blanks.
+        (MESSAGE_CHARACTERS_LIMIT + 1, MESSAGE_CHARACTERS_LIMIT + 3),
     ] {
         assert_eq!(bounded(&"é".repeat(count)).chars().count(), kept);
     }
@@ -358,5 +358,5 @@ fn all_text_blocks_of_a_failing_result_are_in_the_message() {
     assert_eq!(failure.message(), "Step 1 done.\nStep 2 failed: quota");
     let blocks = vec![block(&"a ".repeat(FAILURE_BYTES_LIMIT / 8)); 10];
     let failure = failure_of(&json!({"isError": true, "content": blocks}));
-    assert!(failure.message().chars().count() <= MESSAGE_CHARACTERS_LIMIT + 1);
+    assert!(failure.message().chars().count() <= MESSAGE_CHARACTERS_LIMIT + 3);
 }
