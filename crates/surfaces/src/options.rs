@@ -2,11 +2,15 @@
 //!
 //! Each protocol has its own names for them; their meaning and their checks are the same everywhere.
 
+use panpan_failure::catalogue::nearest;
 use panpan_failure::pointer::joined;
 use panpan_failure::{Failure, Violation, codes};
 use panpan_mcp::names::{IDEMPOTENCY_META_KEY, SEED_META_KEY, TIMEOUT_META_KEY, TRACE_META_KEY};
 use panpan_runtime::{CallRequest, IdempotencyKey, Trace, shown};
 use serde_json::{Map, Value};
+
+/// What a timeout has to be.
+pub(crate) const TIMEOUT_FORM: &str = "a whole number of milliseconds, at least 1";
 
 /// Call options, as the headers of a request state them.
 #[derive(Clone, Debug, Default)]
@@ -50,13 +54,18 @@ impl CallOptions {
             } => "Panpan-Timeout-Ms",
             _ => return Ok(()),
         };
-        Err(Failure::new(codes::INVALID_REQUEST)
-            .with_message(format!(
-                "the header {header} applies to a single call, but the request is a batch; no call was executed"
-            ))
-            .with_detail("header", header)
-            .with_actions(["Remove the header and set the option in the body of each call, or send the calls one by one"]))
+        Err(refused_in_batch(header, "header").with_detail("header", header))
     }
+}
+
+fn refused_in_batch(name: &str, place: &str) -> Failure {
+    Failure::new(codes::INVALID_REQUEST)
+        .with_message(format!(
+            "the {place} {name} applies to a single call, but the request is a batch; no call was executed"
+        ))
+        .with_actions([format!(
+            "Remove the {place} and set the option in each call, or send the calls one by one"
+        )])
 }
 
 /// Fills a missing option; `None` if the option is there with another value.
@@ -102,29 +111,59 @@ impl OptionNames {
 
     /// Adds the options among these members to the request.
     ///
-    /// Fails with INVALID_INPUT for an invalid option. An invalid trace is ignored, as Trace Context requires.
+    /// Fails with INVALID_INPUT for an invalid option; `null` means that an option is not set. An invalid trace is
+    /// ignored, as Trace Context requires.
     pub(crate) fn apply(
         &self,
         members: &Map<String, Value>,
         request: &mut CallRequest,
     ) -> Result<(), Failure> {
-        if let Some(value) = members.get(self.key) {
+        let stated = |name| members.get(name).filter(|it: &&Value| !it.is_null());
+        if let Some(value) = stated(self.key) {
             request.key = Some(self.parse_key(value)?);
         }
-        if let Some(value) = members.get(self.seed) {
+        if let Some(value) = stated(self.seed) {
             let seed = value.as_i64();
             request.retry_seed =
                 Some(seed.ok_or_else(|| self.invalid(self.seed, "a 64-bit integer", value))?);
         }
-        if let Some(value) = members.get(self.timeout) {
-            let timeout_ms = value.as_u64();
-            request.timeout_ms = Some(timeout_ms.ok_or_else(|| {
-                self.invalid(self.timeout, "a whole number of milliseconds", value)
-            })?);
+        if let Some(value) = stated(self.timeout) {
+            let timeout_ms = value.as_u64().filter(|it| *it > 0);
+            request.timeout_ms =
+                Some(timeout_ms.ok_or_else(|| self.invalid(self.timeout, TIMEOUT_FORM, value))?);
         }
         let trace = members.get(self.trace).and_then(Value::as_str);
         request.trace = trace.and_then(Trace::parse);
         Ok(())
+    }
+
+    /// Refuses a member whose name is almost that of an option: a misspelt key could mean a second payment.
+    pub(crate) fn refuse_misspelt(&self, members: &Map<String, Value>) -> Result<(), Failure> {
+        let options = [self.key, self.seed, self.timeout];
+        let unknown = members.keys().filter(|it| !options.contains(&it.as_str()));
+        for name in unknown {
+            let near = nearest(name, options);
+            if let Some(option) = near.first() {
+                let reason = format!("unknown member {name}; did you mean {option}?");
+                let violation = Violation::value(joined(self.object, name), "unknown member");
+                return Err(Failure::new(codes::INVALID_REQUEST)
+                    .with_message(reason)
+                    .with_violation(violation.expected(*option)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses options among the members of a batch: one key cannot belong to several calls.
+    pub(crate) fn refuse_in_batch(&self, members: &Map<String, Value>) -> Result<(), Failure> {
+        let is_stated = |it: &&str| members.get(*it).is_some_and(|it| !it.is_null());
+        let option = [self.key, self.seed, self.timeout]
+            .into_iter()
+            .find(is_stated);
+        let Some(name) = option else {
+            return Ok(());
+        };
+        Err(refused_in_batch(name, "_meta member").with_detail("member", name))
     }
 
     fn parse_key(&self, value: &Value) -> Result<IdempotencyKey, Failure> {

@@ -181,6 +181,73 @@ async fn a_batch_with_a_header_key_is_refused_and_not_executed() {
 }
 
 #[tokio::test]
+async fn a_batch_of_mcp_with_options_in_its_meta_is_refused_and_not_executed() {
+    let server = Server::with(Settings {
+        http: panpan_surfaces::http::HttpSettings {
+            tools: panpan_surfaces::mcp::ToolForm::Search,
+            ..Default::default()
+        },
+        ..Settings::default()
+    })
+    .await;
+    let items = json!([{"operation": "test/note"}, {"operation": "test/note"}]);
+    let batch =
+        |meta: Value| json!({"name": "batch", "arguments": {"calls": items}, "_meta": meta});
+    for meta in [
+        json!({"dev.panpan/idempotency-key": "order-7"}),
+        json!({"dev.panpan/idempotency-key": 7}),
+        json!({"dev.panpan/retry-seed": 7}),
+        json!({"dev.panpan/timeout-ms": 100}),
+    ] {
+        for by in EVERY_WAY {
+            let answer = mcp(&server, &[], "tools/call", batch(meta.clone()), by).await;
+            let answer = message(&answer);
+            assert_eq!(answer["result"]["isError"], true, "{answer}");
+            assert!(answer.to_string().contains("INVALID_REQUEST"), "{answer}");
+        }
+    }
+    assert!(server.probe.seen().is_empty());
+    let meta = json!({"dev.panpan/idempotency-key": null});
+    mcp(&server, &[], "tools/call", batch(meta), By::FastPath).await;
+    assert_eq!(server.probe.seen().len(), 2);
+}
+
+#[tokio::test]
+async fn a_subscription_with_a_key_is_refused_and_not_started() {
+    let server = Server::start().await;
+    let call = json!({"operation": "test/endless"});
+    let keyed = json!({"operation": "test/endless", "idempotency_key": "k"});
+    let stream = ("accept", "text/event-stream");
+    for (path, headers, body) in [
+        ("/subscribe", vec![KEY], call),
+        ("/subscribe", vec![], keyed),
+        ("/operations/test/endless", vec![KEY, stream], json!({})),
+    ] {
+        let answer = server.post(path, &headers, &body.to_string()).await;
+        let text = answer.text();
+        assert_eq!(answer.status, 400, "{path}: {text}");
+        assert!(text.contains("INVALID_REQUEST"), "{path}: {text}");
+    }
+}
+
+#[tokio::test]
+async fn a_timeout_of_zero_is_refused() {
+    let server = Server::start().await;
+    let call = json!({"operation": "test/note"});
+    let timed = json!({"operation": "test/note", "timeout_ms": 0});
+    for (headers, body) in [(vec![("panpan-timeout-ms", "0")], call), (vec![], timed)] {
+        let answer = server.post("/call", &headers, &body.to_string()).await;
+        assert_eq!((answer.status, &*answer.code()), (400, "INVALID_REQUEST"));
+        assert!(answer.text().contains("at least 1"), "{}", answer.text());
+    }
+    let meta = json!({"_meta": {"dev.panpan/timeout-ms": 0}});
+    let body = rpc("test/note", &meta).to_string();
+    let answer = server.post("/rpc", &[], &body).await.json();
+    assert_eq!(answer["error"]["data"]["code"], "INVALID_INPUT", "{answer}");
+    assert!(server.probe.seen().is_empty());
+}
+
+#[tokio::test]
 async fn every_json_rpc_error_has_the_name_of_its_code() {
     let server = Server::with(Settings {
         limits: Limits {

@@ -52,6 +52,10 @@ pub(super) fn validate(authorized: Authorized, expected: Expected) -> Result<Val
         let failure = wrong_type(&operation, returns);
         return Err(Raised::by_gateway(failure, &operation));
     }
+    if returns == Expected::Stream && call.caller_key().is_some() {
+        let failure = key_of_stream(&operation);
+        return Err(Raised::by_gateway(failure, &operation));
+    }
     let mut checked = match operation.input_schema() {
         Ok(schema) => schema.check_input(&operation.spec().input_schema, &call.input),
         Err(broken) => {
@@ -110,6 +114,17 @@ fn wrong_type(operation: &Operation, returns: Expected) -> Failure {
     Failure::new(codes::INVALID_OPERATION_TYPE)
         .with_message(message)
         .with_detail("op_type", op_type)
+}
+
+/// A stream has no outcome that a key could keep, and a key is never ignored.
+fn key_of_stream(operation: &Operation) -> Failure {
+    let message = format!(
+        "operation {} returns a stream of items, which an idempotency key cannot keep; nothing was started",
+        operation.name()
+    );
+    Failure::new(codes::INVALID_REQUEST)
+        .with_message(message)
+        .with_actions(["Subscribe again without an idempotency key"])
 }
 
 fn invalid_schema(operation: Arc<Operation>, cause: String) -> Raised {

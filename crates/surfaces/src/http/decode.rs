@@ -10,7 +10,7 @@ use panpan_runtime::{CallRequest, shown};
 use serde_json::{Value, json};
 
 use crate::json;
-use crate::options::OptionNames;
+use crate::options::{OptionNames, TIMEOUT_FORM};
 
 /// A member, its expected type, and the check.
 type Member = (&'static str, &'static str, fn(&Value) -> bool);
@@ -24,8 +24,8 @@ const MEMBERS: [Member; 5] = [
     ("retry_seed", "a whole number", |it| {
         it.is_i64() || it.is_null()
     }),
-    ("timeout_ms", "a whole number of milliseconds", |it| {
-        it.is_u64() || it.is_null()
+    ("timeout_ms", TIMEOUT_FORM, |it| {
+        it.as_u64().is_some_and(|it| it > 0) || it.is_null()
     }),
 ];
 
@@ -56,8 +56,6 @@ pub(super) fn call_in(mut document: Value) -> Result<CallRequest, Failure> {
         _ => String::new(),
     };
     let input = members.remove("input").unwrap_or_else(empty_input);
-    // Options may be null.
-    members.retain(|_, value| !value.is_null());
     let mut request = CallRequest::from_wire(operation, input);
     IN_BODY.apply(members, &mut request)?;
     Ok(request)

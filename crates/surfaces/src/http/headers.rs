@@ -1,10 +1,12 @@
 //! Call options in request headers: idempotency key, retry seed and timeout.
 
+use std::num::NonZeroU64;
+
 use http::{HeaderMap, HeaderName};
 use panpan_failure::{Failure, Violation, codes};
 use panpan_runtime::IdempotencyKey;
 
-use crate::options::CallOptions;
+use crate::options::{CallOptions, TIMEOUT_FORM};
 
 pub(super) const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 pub(super) const SEED: HeaderName = HeaderName::from_static("panpan-retry-seed");
@@ -29,7 +31,7 @@ pub(super) fn options(headers: &HeaderMap) -> Result<CallOptions, Failure> {
             .transpose()
             .map_err(|error| invalid_key(&error.to_string()))?,
         retry_seed: number(headers, &SEED)?,
-        timeout_ms: number(headers, &TIMEOUT)?,
+        timeout_ms: number::<NonZeroU64>(headers, &TIMEOUT)?.map(NonZeroU64::get),
     })
 }
 
@@ -54,8 +56,12 @@ fn number<T: std::str::FromStr>(
     let Some(text) = text(headers, name)? else {
         return Ok(None);
     };
+    let expected = match *name == TIMEOUT {
+        true => TIMEOUT_FORM,
+        false => "a whole number",
+    };
     let number = text.parse().map(Some);
-    number.map_err(|_| invalid(name, "is not a whole number"))
+    number.map_err(|_| invalid(name, &format!("is not {expected}")))
 }
 
 /// The specification of the header puts the key in quotes; most callers omit them.

@@ -97,6 +97,7 @@ fn requested(
     let input = input.unwrap_or_else(|| Value::Object(Map::new()));
     let mut request = CallRequest::from_wire(operation, input);
     let applied = IN_PAYLOAD.apply(&payload, &mut request);
+    let applied = applied.and_then(|()| IN_PAYLOAD.refuse_misspelt(&payload));
     let duplicate = duplicate.as_deref().and_then(in_input);
     let problem = duplicate.map(json::duplicate_member).or(applied.err());
     let call = DecodedCall {

@@ -56,7 +56,7 @@ pub(super) fn decode_batch(
     let each = calls.into_iter().enumerate();
     each.map(|(at, call)| {
         let call = Arguments::new(call, &format!("/calls/{at}"), violations);
-        // A key in `_meta` would apply to one call only.
+        // The options in `_meta` apply to one call, and a batch with them was refused.
         decode(call, &Map::new())
     })
     .collect()

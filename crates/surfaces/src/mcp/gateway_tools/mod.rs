@@ -24,7 +24,7 @@ use super::tool_index::ToolIndex;
 use super::tool_result::WireVersion;
 use super::{key, tool_result};
 use crate::gateway::Surface;
-use crate::options::CallOptions;
+use crate::options::IN_META;
 use crate::search::{RESULTS, RESULTS_LIMIT};
 use calls::{call_batch, decode, decode_batch};
 use discovery::{describe, find};
@@ -136,8 +136,7 @@ impl GatewayTool {
                 return request.call(entry, call).await;
             }
             Self::Batch => {
-                let terms = request.caller().header_options.as_deref();
-                if let Some(Err(failure)) = terms.map(CallOptions::refuse_in_batch) {
+                if let Err(failure) = refuse_options(request) {
                     return Ok(self.refused(request, failure).into());
                 }
                 let calls = decode_batch(request, arguments);
@@ -167,6 +166,14 @@ impl GatewayTool {
             WireVersion::Stateless,
         )
     }
+}
+
+/// Refuses options of a call beside a batch: one key cannot belong to several calls.
+fn refuse_options(request: &ActiveRequest<'_>) -> Result<(), Failure> {
+    if let Some(options) = request.caller().header_options.as_deref() {
+        options.refuse_in_batch()?;
+    }
+    IN_META.refuse_in_batch(&request.context.meta)
 }
 
 fn object(properties: Value, required: Value) -> Map<String, Value> {

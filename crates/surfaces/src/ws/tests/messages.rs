@@ -59,6 +59,11 @@ async fn an_invalid_message_gets_an_error_and_the_connection_stays_open() {
             "INVALID_REQUEST",
         ),
         (
+            r#"{"id":"a","type":"call.requested","payload":{"operationId":"/test/echo","idempotency-key":"k"}}"#,
+            "a",
+            "INVALID_REQUEST",
+        ),
+        (
             r#"{"id":"a","type":"call.requested","payload":{"operationId":"/test/echo","auth_token":1}}"#,
             "a",
             "INVALID_REQUEST",
