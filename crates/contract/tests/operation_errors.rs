@@ -310,6 +310,10 @@ fn idempotency_may_depend_on_the_input() {
         );
     }
     assert!(rule.needs_key_for(&json!({})));
+    let mut with_default = rule.clone();
+    let by_input = with_default.by_input.as_mut().unwrap();
+    by_input.idempotent_values.push(json!(null));
+    assert!(!with_default.needs_key_for(&json!({})));
 }
 
 #[test]

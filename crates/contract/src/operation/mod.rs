@@ -157,7 +157,7 @@ pub enum KeyRule {
 pub struct ByInput {
     /// The location of the member, as an RFC 6901 pointer.
     pub pointer: String,
-    /// The values that make a call idempotent.
+    /// The values that make a call idempotent; `null` also means a missing member.
     pub idempotent_values: Vec<Value>,
 }
 
@@ -223,9 +223,8 @@ impl Idempotency {
 
 impl ByInput {
     fn matches(&self, input: &Value) -> bool {
-        input
-            .pointer(&self.pointer)
-            .is_some_and(|value| self.idempotent_values.contains(value))
+        let value = input.pointer(&self.pointer).unwrap_or(&Value::Null);
+        self.idempotent_values.contains(value)
     }
 }
 

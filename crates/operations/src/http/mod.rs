@@ -121,7 +121,12 @@ fn spec() -> OperationSpec {
         honours_key: true,
         by_input: Some(ByInput {
             pointer: "/method".to_owned(),
-            idempotent_values: IDEMPOTENT_METHODS.iter().map(|it| json!(it)).collect(),
+            // Without a method the request is a GET.
+            idempotent_values: IDEMPOTENT_METHODS
+                .iter()
+                .map(|it| json!(it))
+                .chain([Value::Null])
+                .collect(),
         }),
         ..Idempotency::default()
     };
@@ -163,10 +168,10 @@ fn input_schema() -> Value {
     let parameter = json!({"anyOf": [scalar, {"type": "array", "items": scalar}]});
     json!({
         "type": "object",
-        "required": ["method", "url"],
+        "required": ["url"],
         "additionalProperties": false,
         "properties": {
-            "method": {"enum": METHODS},
+            "method": {"enum": METHODS, "default": METHODS[0]},
             "url": {
                 "type": "string",
                 "minLength": 1,
@@ -197,7 +202,7 @@ fn retry_schema() -> Value {
     json!({
         "type": "object",
         "additionalProperties": false,
-        "description": "How retryable failures are retried; by default this depends on the category of the failure.",
+        "description": "How retryable failures are retried, whatever their category; what is left out has the values of the default policy. Without `retry`, each category has its own policy.",
         "properties": {
             "max_retries": {"type": "integer", "minimum": 0, "maximum": RETRIES_LIMIT},
             "initial_delay_ms": delay,

@@ -38,6 +38,7 @@ const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 #[derive(Deserialize)]
 struct Input {
+    #[serde(default = "default_method")]
     method: String,
     url: String,
     #[serde(default)]
@@ -48,6 +49,10 @@ struct Input {
     body_type: Option<BodyType>,
     timeout_ms: Option<u64>,
     max_redirects: Option<usize>,
+}
+
+fn default_method() -> String {
+    METHODS[0].to_owned()
 }
 
 #[derive(Clone, Copy, Deserialize)]

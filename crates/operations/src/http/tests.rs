@@ -73,6 +73,15 @@ fn once(method: &str, url: &str) -> Value {
 }
 
 #[tokio::test]
+async fn a_call_without_a_method_is_a_get_and_needs_no_key() {
+    let (url, served) = server(vec![http(200, "", "")]).await;
+    let output = call(json!({"url": url})).await.unwrap();
+    assert_eq!(output["status_code"], 200);
+    let request = served.await.unwrap().remove(0);
+    assert!(request.starts_with("GET /a HTTP/1.1\r\n"), "{request}");
+}
+
+#[tokio::test]
 async fn the_output_describes_the_whole_response() {
     let response = http(
         201,
