@@ -477,6 +477,29 @@ async fn the_status_in_a_problem_equals_the_http_status() {
 }
 
 #[tokio::test]
+async fn a_websocket_request_that_cannot_be_upgraded_says_what_is_allowed() {
+    let server = Server::start().await;
+    let old = [
+        ("connection", "upgrade"),
+        ("upgrade", "websocket"),
+        ("sec-websocket-version", "8"),
+        ("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ=="),
+    ];
+    for answer in [
+        server.post("/ws", &[], "{}").await,
+        server.get("/ws", &old).await,
+    ] {
+        assert!(answer.status >= 400, "{answer:?}");
+        assert_eq!(answer.header("allow"), Some("GET"), "{answer:?}");
+        assert_eq!(
+            answer.header("sec-websocket-version"),
+            Some("13"),
+            "{answer:?}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn a_failure_can_be_parsed_from_every_dialect() {
     let server = Server::start().await;
     let body = json!({"operation": "test/typed", "input": {"n": "x"}}).to_string();

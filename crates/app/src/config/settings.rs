@@ -34,6 +34,8 @@ const DRAIN_SECONDS_LIMIT: u64 = 60 * 60;
 const STORE_MB_LIMIT: u64 = 1024 * 1024;
 /// The upper bound of the time that outcomes are kept.
 const KEPT_HOURS_LIMIT: u64 = 366 * 24;
+/// A client may repeat a call for a day and rely on its key.
+const KEYS_KEPT_HOURS_MIN: u64 = 24;
 
 /// The shortest and the longest lease of a task: it is extended three times as often.
 const LEASE_SECONDS: (u64, u64) = (3, 60 * 60);
@@ -93,7 +95,7 @@ pub(super) static SETTINGS: [Setting; 44] = [
         .secret()
         .for_stdio(),
     of("store_mb", Number(SMALLEST_SIZE_BYTES / (1024 * 1024), STORE_MB_LIMIT, |draft, it| put(&mut draft.config.store_mb, Some(it)))).for_stdio(),
-    of("keys_kept_hours", Number(1, KEPT_HOURS_LIMIT, |draft, it| put(&mut draft.config.keys_kept_hours, Some(it)))).for_stdio(),
+    of("keys_kept_hours", Number(KEYS_KEPT_HOURS_MIN, KEPT_HOURS_LIMIT, |draft, it| put(&mut draft.config.keys_kept_hours, Some(it)))).for_stdio(),
     of("allow_anonymous", Boolean(|draft, allowed| put(&mut draft.config.allow_anonymous, Some(Some(allowed)))))
         .flag("allow-anonymous", "true|false", "Serve callers without a token, for operations that need no scope [default: true on a \
             loopback address]"),

@@ -6,7 +6,8 @@ use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
-use http::{HeaderName, StatusCode};
+use http::header::{ALLOW, SEC_WEBSOCKET_VERSION};
+use http::{HeaderName, HeaderValue, StatusCode};
 use panpan_failure::dialect::Dialect;
 use panpan_failure::{Failure, codes};
 
@@ -85,7 +86,11 @@ pub(super) async fn websocket(
             let failure = Failure::new(codes::INVALID_REQUEST)
                 .with_message("open a WebSocket with a GET request that asks for the upgrade")
                 .caused_by(&rejection);
-            return response::problem(&state, &failure, rejection.status());
+            let mut response = response::problem(&state, &failure, rejection.status());
+            let headers = response.headers_mut();
+            headers.insert(ALLOW, HeaderValue::from_static("GET"));
+            headers.insert(SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"));
+            return response;
         }
     };
     if let Some(header) = headers::find_option(request.headers()) {
