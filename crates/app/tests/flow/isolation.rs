@@ -88,6 +88,9 @@ fn minus_32004_is_returned_for_the_task_of_another_caller() {
         "{}",
         events.text()
     );
+    let anonymous = http::request(&flow.server.address, "GET", &path, "", "");
+    assert_eq!(anonymous.status, 401);
+    assert!(anonymous.header("www-authenticate").is_some());
     let streamed = json!({"task_id": callers.root, "use_streaming": true});
     let streamed = flow.rpc_with(bob, "tasks.execute", streamed);
     assert_eq!(streamed["error"]["code"], -32004);

@@ -132,9 +132,10 @@ fn call_schema() -> Value {
         "properties": {
             "operation": {"type": "string", "description": "namespace/operation"},
             "input": {},
-            "idempotency_key": {"type": "string", "minLength": 1},
-            "retry_seed": {"type": "integer"},
-            "timeout_ms": {"type": "integer", "minimum": 1},
+            // At most 255 characters, perhaps in quotes.
+            "idempotency_key": {"type": ["string", "null"], "pattern": "^[!-~]{1,257}$"},
+            "retry_seed": {"type": ["integer", "null"], "minimum": i64::MIN, "maximum": i64::MAX},
+            "timeout_ms": {"type": ["integer", "null"], "minimum": 1},
         },
     })
 }

@@ -139,7 +139,8 @@ pub(super) fn describe(failure: &Failure, headers: &mut HeaderMap) {
         // Whole seconds, rounded up: a caller that retries a moment too early is refused again.
         headers.insert(RETRY_AFTER, HeaderValue::from(delay_ms.div_ceil(1000)));
     }
-    if *failure.kind() == codes::FORBIDDEN.into() {
+    let kind = failure.kind();
+    if *kind == codes::FORBIDDEN.into() || *kind == codes::UNAUTHORIZED.into() {
         headers.insert(WWW_AUTHENTICATE, challenge(failure));
     }
 }
