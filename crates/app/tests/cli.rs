@@ -180,6 +180,84 @@ fn translate_classifies_errors_in_no_known_dialect() {
 }
 
 #[test]
+fn translate_reads_third_party_errors_as_the_gateway_does() {
+    let limit = r#"{"error": {"message": "Rate limit reached. Please try again in 20s.", "type": "requests", "code": "rate_limit_exceeded"}}"#;
+    let page = "<!DOCTYPE html><html><body><h1>502 Bad Gateway</h1><hr>nginx</body></html>";
+    for (body, status, code, delay, message) in [
+        (
+            limit,
+            Some("429"),
+            "ERR_HTTP_429_RATE_LIMITED",
+            20_000,
+            "Rate limit reached. Please try again in 20s.",
+        ),
+        (
+            limit,
+            None,
+            "ERR_HTTP_429_RATE_LIMITED",
+            20_000,
+            "Rate limit reached. Please try again in 20s.",
+        ),
+        (
+            r#"{"message": "x", "retry_after": 12}"#,
+            Some("429"),
+            "ERR_HTTP_429_RATE_LIMITED",
+            12_000,
+            "x",
+        ),
+        (
+            page,
+            Some("502"),
+            "ERR_HTTP_502_BAD_GATEWAY",
+            500,
+            "the upstream answered HTTP 502",
+        ),
+    ] {
+        let status = status.map(|it| ["--status", it]);
+        let arguments = status.iter().flatten().copied();
+        let arguments: Vec<&str> = ["translate", "--to", "bot"]
+            .into_iter()
+            .chain(arguments)
+            .collect();
+        let output = panpan(&arguments, body.as_bytes());
+        let bot: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let error = &bot["error"];
+        assert_eq!(error["code"], code, "{error}");
+        assert_eq!(error["message"], message, "{error}");
+        let strategy = &error["recovery"]["retry_strategy"];
+        assert_eq!(strategy["suggested_delay"], delay, "{error}");
+        assert!(error["debug"]["error_id"].is_string(), "{error}");
+    }
+}
+
+#[test]
+fn translate_keeps_the_codes_of_dialects_whatever_the_status() {
+    for (document, code) in [
+        (
+            json!({"success": false, "error": "no such file", "code": "not_found"}),
+            "ARTIFACT_NOT_FOUND",
+        ),
+        (
+            json!({"ok": false, "error": {"code": "OUT_OF_STOCK", "message": "none left"}}),
+            "OUT_OF_STOCK",
+        ),
+        (
+            json!({"code": "OUT_OF_STOCK", "message": "none left", "retryable": false}),
+            "OUT_OF_STOCK",
+        ),
+        (
+            json!({"error": {"code": "OUT_OF_STOCK", "message": "none left", "recovery": {"is_retryable": false}}}),
+            "OUT_OF_STOCK",
+        ),
+    ] {
+        let arguments = ["translate", "--to", "call", "--status", "409"];
+        let output = panpan(&arguments, document.to_string().as_bytes());
+        let call: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(call["code"], code, "{document}");
+    }
+}
+
+#[test]
 fn translate_needs_a_flag_to_treat_unknown_input_as_a_success() {
     let odd = br#"{"Code": "Throttled", "Text": "come back later"}"#;
     for from in ["problem", "bot"] {

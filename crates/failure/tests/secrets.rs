@@ -214,6 +214,35 @@ fn learned_literals_are_removed() {
 }
 
 #[test]
+fn a_disguised_credential_is_removed_from_every_field() {
+    for written in [
+        "Zk9/3hTq2L%3DmWx8Vb/N4Rj7%2BpQ",
+        "Zk9~13hTq2L=mWx8Vb~1N4Rj7+pQ",
+        "ZK9/3HTQ2L=MWX8VB/N4RJ7+PQ",
+        "Zk9/3hTq2L=mW\nx8Vb/N4Rj7+pQ",
+        "Zk9/3hTq2L=m",
+        "Vb/N4Rj7+pQ",
+    ] {
+        let mut redactor = Redactor::new();
+        redactor.learn_literal("Zk9/3hTq2L=mWx8Vb/N4Rj7+pQ");
+        let failure = planted(written, true).redacted_by(redactor, Marked::default());
+        let shown = serde_json::to_string(&failure).unwrap().to_lowercase();
+        for part in ["zk9", "3htq2l", "x8vb", "n4rj7"] {
+            assert!(!shown.contains(part), "{written}: {shown}");
+        }
+    }
+}
+
+#[test]
+fn a_password_of_the_input_is_removed_in_base64() {
+    let mut redactor = Redactor::new();
+    redactor.learn_value(&json!({"user": "ann", "password": "hunter22"}), None);
+    let failure = Failure::new(codes::TOOL_FAILED).with_message("sent aHVudGVyMjI= and aHVudA==");
+    let redacted = failure.redacted_by(redactor, Marked::default());
+    assert_eq!(redacted.message(), "sent [REDACTED] and aHVudA==");
+}
+
+#[test]
 fn a_secret_in_json_inside_a_message_or_cause_is_removed_everywhere() {
     let body = r#"{"password":"hunter2swordfish"}"#;
     let cause = Cause {

@@ -17,7 +17,10 @@ pub(super) const ANCHORS: &str = "ldapsearch ldapmodify ldapadd ldapwhoami ldapp
     pgpass helm~registry cqlsh influx connect( login( authenticate( password( construct( signin( sign_in( <input";
 
 /// A value on a command line: quoted, or up to a blank. Some programs print a command as a list.
-const VALUE: &str = r#"(?:["'],\s*)?["']?([^\s"',;)\]]+)"#;
+const VALUE: &str = r#"(?:"([^"\n]{1,200}?)\\*"|'([^'\n]{1,200}?)\\*'|["']?([^\s"',;)\]]+))"#;
+
+/// What is between a flag and its value.
+const BETWEEN: &str = r#"(?:\\*["'](?:,\s*|\s+)|=|\s){0,3}\\*"#;
 
 /// Patterns for a program, its flag and the value.
 static COMMANDS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
@@ -47,12 +50,13 @@ static COMMANDS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
         ),
         (r"(?:plink|pscp|psftp|putty)(?:\.exe)?", r"-pw"),
         (r"(?:psexec|winexe)\S*", r"-p"),
-        (r"sshpass", r"-p"),
         (r"(?:smbclient|rpcclient)", r"-U\s+\S+%"),
         (r"lftp", r"-u\s+\S+,"),
         (r"xfreerdp", r"/p:"),
     ];
-    let flags = FLAGS.iter().map(|(program, flag)| format!(r#"\b{program}\b["']?[,\s](?:[^\n]{{0,400}}?[\s"'])?(?:{flag})(?:=|["']|\s){{0,3}}{VALUE}"#));
+    let flags = FLAGS.iter().map(|(program, flag)| {
+        format!(r#"\b{program}\b["']?[,\s](?:[^\n]{{0,400}}?[\s"'])??(?:{flag}){BETWEEN}{VALUE}"#)
+    });
     const FORMS: &[&str] = &[
         r"\b(?:mysql|mariadb|mysqldump|mysqladmin)\b(?: [^\n]{0,400}?)? -p([^\s-]\S*)",
         r"\b(?:7za?|7z\.exe|rar|unrar)\s[^\n]{0,400}?\s-p([^\s`'\x22]+)",
@@ -75,7 +79,11 @@ static COMMANDS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
         r#"\bauth=\(\s*["'][^"'\n]{0,80}["'],\s*["']([^"'\n]+)["']"#,
     ];
     let forms = FORMS.iter().map(|form| (*form).to_owned());
+    // Behind the options of `sshpass` comes a command, whose `-p` is a port.
+    const OPTIONS: &str = r#"(?:["'\s,]+-(?:[ehvV]+|[Pdf]["'\s,]*[^\s"']+))*["'\s,]+"#;
+    let sshpass = format!(r"\bsshpass\b{OPTIONS}-p{BETWEEN}{VALUE}");
     flags
+        .chain([sshpass])
         .chain(forms)
         .map(|form| Regex::new(&form).expect("a fixed pattern compiles"))
         .collect()
@@ -110,11 +118,62 @@ pub(super) fn find(text: &str, spans: &mut Spans) {
     for command in COMMANDS.iter() {
         let mut at = 0;
         while let Some(found) = command.captures_at(text, at) {
-            let Some(value) = found.get(1) else { break };
+            let Some(value) = found.iter().skip(1).flatten().next() else {
+                break;
+            };
             if !is_harmless(value.as_str()) && !value.as_str().starts_with('-') {
                 spans.push(value.range());
             }
             at = value.end();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Redactor;
+
+    #[test]
+    fn the_password_of_a_command_is_removed_and_later_flags_stay() {
+        for (command, expected) in [
+            (
+                "sshpass -p hunter22 ssh -p 2222 deploy@host",
+                "sshpass -p [REDACTED] ssh -p 2222 deploy@host",
+            ),
+            (
+                "sshpass -p 'tr0ub4dor and 3' ssh -p 22 host",
+                "sshpass -p '[REDACTED]' ssh -p 22 host",
+            ),
+            (
+                r#"ran \"sshpass -p \"hunter22 x\" ssh host\""#,
+                r#"ran \"sshpass -p \"[REDACTED]\" ssh host\""#,
+            ),
+            (
+                "['sshpass', '-p', 'hunter22', 'ssh', '-p', '2222']",
+                "['sshpass', '-p', '[REDACTED]', 'ssh', '-p', '2222']",
+            ),
+            (
+                "sshpass -v -P pass: -phunter22 ssh",
+                "sshpass -v -P pass: -p[REDACTED] ssh",
+            ),
+            (
+                "docker login -u ann -p hunter22 registry.example",
+                "docker login -u ann -p [REDACTED] registry.example",
+            ),
+        ] {
+            assert_eq!(Redactor::new().text(command), expected);
+        }
+    }
+
+    #[test]
+    fn commands_without_a_password_stay() {
+        for command in [
+            "sshpass -e ssh -p 2222 deploy@host",
+            "sshpass -f /run/pw ssh -p 2222 deploy@host",
+            "sshpass -p $PASSWORD ssh deploy@host",
+            "ssh -p 2222 deploy@host",
+        ] {
+            assert_eq!(Redactor::new().text(command), command);
         }
     }
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::literals::is_distinctive;
 
 /// Shorter encodings could be something else.
-const SHORTEST_ENCODED: usize = 8;
+const SHORTEST_ENCODED: usize = 7;
 
 /// The escaped form of a character, or `None` if it stays as it is.
 type Escape = fn(char) -> Option<String>;
@@ -78,17 +78,24 @@ pub(super) fn parts(secret: &str) -> Vec<String> {
     parts
 }
 
-fn in_hexadecimal(secret: &str) -> String {
+pub(super) fn in_hexadecimal(secret: &str) -> String {
     secret.bytes().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// In hexadecimal, and in base64 at any offset of the encoded data.
-fn encoded(secret: &str) -> impl Iterator<Item = String> {
+/// In hexadecimal and in base64.
+pub(super) fn encoded(secret: &str) -> impl Iterator<Item = String> {
     let hexadecimal = in_hexadecimal(secret);
-    let in_base64 = (0..3).flat_map(|before| {
+    [hexadecimal.to_ascii_uppercase(), hexadecimal]
+        .into_iter()
+        .filter(|it| it.len() >= SHORTEST_ENCODED)
+        .chain(in_base64(secret))
+}
+
+/// In base64 at any offset of the encoded data: the characters that contain only bits of the secret.
+pub(super) fn in_base64(secret: &str) -> impl Iterator<Item = String> {
+    let at_each_offset = (0..3).flat_map(|before| {
         let mut bytes = vec![0; before];
         bytes.extend_from_slice(secret.as_bytes());
-        // The characters that contain only bits of the secret.
         let (first, last) = ((before * 8).div_ceil(6), bytes.len() * 8 / 6);
         let engines = [BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD];
         engines.map(|engine| {
@@ -96,11 +103,7 @@ fn encoded(secret: &str) -> impl Iterator<Item = String> {
             text.get(first..last).unwrap_or_default().to_owned()
         })
     });
-    let all: Vec<String> = in_base64.collect();
-    [hexadecimal.to_ascii_uppercase(), hexadecimal]
-        .into_iter()
-        .chain(all)
-        .filter(|it| it.len() >= SHORTEST_ENCODED)
+    at_each_offset.filter(|it| it.len() >= SHORTEST_ENCODED)
 }
 
 fn escaped(text: &str, escape: Escape) -> String {

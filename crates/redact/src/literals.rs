@@ -3,17 +3,15 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use aho_corasick::automaton::Automaton;
-use aho_corasick::nfa::contiguous::NFA;
-use aho_corasick::{Anchored, MatchKind};
-
-use super::encodings::{encodings, parts};
+use super::disguises::Disguises;
+use super::encodings::{encodings, in_base64, in_hexadecimal, parts};
 use super::glyphs::ends_escape;
 use super::lexicon;
 use super::names::is_empty_value;
 use super::prose::is_everyday_word;
+use super::sets::Set;
 use super::spans::Spans;
 use super::{LEARNED_BYTES_LIMIT, LEARNED_LIMIT, REPLACEMENT};
 
@@ -29,14 +27,23 @@ const WORD_LIKE_LIMIT: usize = 16;
 /// Configured secrets, and values found under sensitive names.
 #[derive(Clone, Default)]
 pub(super) struct Literals {
-    configured: Arc<Set>,
+    configured: Arc<Configured>,
     learned: Set,
+    /// Learned values in base64.
+    learned_in_base64: Set,
     /// Values that could be everyday words: removed only after a word for a secret.
     word_like: BTreeSet<String>,
     learned_count: usize,
     learned_bytes: usize,
     /// The length of the shortest secret that exceeded the limit.
     shortest_unlearned: Option<usize>,
+}
+
+/// Configured secrets in the encodings that keep their letters, and in disguises.
+#[derive(Clone, Default)]
+struct Configured {
+    texts: Set,
+    disguises: Disguises,
 }
 
 impl Literals {
@@ -46,7 +53,8 @@ impl Literals {
         let configured = Arc::make_mut(&mut self.configured);
         for secret in parts(secret).into_iter().chain([secret.to_owned()]) {
             if secret.chars().count() >= SHORTEST_LITERAL && !is_harmless(&secret) {
-                configured.add_all(encodings(&secret));
+                configured.texts.add_all(encodings(&secret));
+                configured.disguises.add(&secret);
             }
         }
     }
@@ -70,6 +78,9 @@ impl Literals {
             let shortest = self.shortest_unlearned.unwrap_or(usize::MAX);
             self.shortest_unlearned = Some(shortest.min(secret.len()));
         } else if self.learned.add(secret) {
+            let hexadecimal = in_hexadecimal(secret);
+            (self.learned).add_all([hexadecimal.to_ascii_uppercase(), hexadecimal]);
+            self.learned_in_base64.add_all(in_base64(secret));
             self.learned_count += 1;
             self.learned_bytes += secret.len();
         }
@@ -81,6 +92,7 @@ impl Literals {
         Self {
             configured: Arc::clone(&self.configured),
             learned: Set::default(),
+            learned_in_base64: Set::default(),
             word_like: BTreeSet::new(),
             learned_count: 0,
             learned_bytes: 0,
@@ -89,7 +101,7 @@ impl Literals {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.configured.texts.is_empty()
+        self.configured.texts.texts.is_empty()
             && self.learned.texts.is_empty()
             && self.word_like.is_empty()
             && self.shortest_unlearned.is_none()
@@ -104,14 +116,30 @@ impl Literals {
             return;
         }
         let number = |start, end| is_inside_number(text.as_bytes(), start, end);
-        self.configured
-            .find(text, spans, |_| true, |start, end| !number(start, end));
+        (self.configured.texts).find(text, spans, |_| true, |start, end| !number(start, end));
+        self.configured.disguises.find(text, spans);
         let ends = |end| ends_word(text, end);
         self.learned
             .find(text, spans, ends, |start, _| starts_word(text, start));
+        find_in_base64(&self.learned_in_base64, text, spans);
         for secret in &self.word_like {
             find_named(text, secret, spans);
         }
+    }
+}
+
+/// Finds encoded values, with the characters at either end that contain some of their bits.
+fn find_in_base64(encoded: &Set, text: &str, spans: &mut Spans) {
+    let bytes = text.as_bytes();
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/-_".contains(byte);
+    let mut found = Spans::default();
+    encoded.find(text, &mut found, |_| true, |_, _| true);
+    for span in found.ranges() {
+        let before = bytes[..span.start].last().is_some_and(is_part);
+        let behind = bytes.get(span.end).is_some_and(is_part);
+        let end = span.end + usize::from(behind);
+        let padding = bytes[end..].iter().take_while(|it| **it == b'=').count();
+        spans.push(span.start - usize::from(before)..end + padding.min(2));
     }
 }
 
@@ -131,76 +159,9 @@ fn find_named(text: &str, secret: &str, spans: &mut Spans) {
 
 impl fmt::Debug for Literals {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let count = self.configured.texts.len() + self.learned.texts.len();
+        let count = self.configured.texts.texts.len() + self.learned.texts.len();
         write!(formatter, "{count} literals")
     }
-}
-
-/// Texts and the automaton that finds them, built on first use.
-#[derive(Clone, Default)]
-struct Set {
-    texts: BTreeSet<String>,
-    automaton: OnceLock<Option<Arc<NFA>>>,
-}
-
-impl Set {
-    /// Adds a secret in plain, percent-encoded and JSON-escaped form. Returns whether it was new.
-    fn add(&mut self, secret: &str) -> bool {
-        let is_new = self.texts.insert(secret.to_owned());
-        if is_new {
-            self.add_all([percent_encoded(secret), json_escaped(secret)]);
-        }
-        is_new
-    }
-
-    fn add_all(&mut self, texts: impl IntoIterator<Item = String>) {
-        self.texts.extend(texts);
-        self.automaton = OnceLock::new();
-    }
-
-    /// Finds the texts whose end and range are accepted. The end is checked first, because many
-    /// texts may share it.
-    fn find(
-        &self,
-        text: &str,
-        spans: &mut Spans,
-        ends: impl Fn(usize) -> bool,
-        fits: impl Fn(usize, usize) -> bool,
-    ) {
-        if self.texts.is_empty() {
-            return;
-        }
-        let automaton = self.automaton.get_or_init(|| build(&self.texts));
-        let start = automaton
-            .as_deref()
-            .and_then(|automaton| Some((automaton, automaton.start_state(Anchored::No).ok()?)));
-        let Some((automaton, mut state)) = start else {
-            // Without an automaton no text can be cleared, so all of it is removed.
-            spans.push(0..text.len());
-            return;
-        };
-        for (at, byte) in text.bytes().enumerate() {
-            state = automaton.next_state(Anchored::No, state, byte);
-            if automaton.is_special(state) && automaton.is_match(state) && ends(at + 1) {
-                // The longest comes first and contains every other match that ends here.
-                let found = (0..automaton.match_len(state))
-                    .map(|index| automaton.pattern_len(automaton.match_pattern(state, index)))
-                    .map(|length| at + 1 - length)
-                    .find(|start| fits(*start, at + 1));
-                if let Some(start) = found {
-                    spans.push(start..at + 1);
-                }
-            }
-        }
-    }
-}
-
-fn build(texts: &BTreeSet<String>) -> Option<Arc<NFA>> {
-    let automaton = NFA::builder()
-        .match_kind(MatchKind::Standard)
-        .prefilter(false)
-        .build(texts);
-    automaton.ok().map(Arc::new)
 }
 
 fn is_harmless(text: &str) -> bool {
@@ -244,26 +205,6 @@ fn is_inside_number(bytes: &[u8], start: usize, end: usize) -> bool {
     };
     (digit(start.checked_sub(1)) || digit(Some(end)))
         && bytes[start..end].iter().all(u8::is_ascii_digit)
-}
-
-fn percent_encoded(secret: &str) -> String {
-    const HEXADECIMAL: &[u8; 16] = b"0123456789ABCDEF";
-    let mut encoded = String::with_capacity(secret.len());
-    for byte in secret.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            encoded.push(char::from(byte));
-        } else {
-            encoded.push('%');
-            encoded.push(char::from(HEXADECIMAL[usize::from(byte >> 4)]));
-            encoded.push(char::from(HEXADECIMAL[usize::from(byte & 15)]));
-        }
-    }
-    encoded
-}
-
-fn json_escaped(secret: &str) -> String {
-    let quoted = serde_json::Value::from(secret).to_string();
-    quoted[1..quoted.len() - 1].to_owned()
 }
 
 #[cfg(test)]
@@ -330,6 +271,21 @@ mod tests {
         check_learned(secret, "swordfishing and oswordfish", None);
         check_learned(secret, "\u{e9}swordfish", None);
         check_learned("sword+fish+", "sword+fish+x", Some("[REDACTED]x"));
+    }
+
+    #[test]
+    fn a_learned_literal_is_removed_in_hexadecimal_and_in_base64() {
+        for (text, expected) in [
+            ("got aHVudGVyMjI= back", "got [REDACTED] back"),
+            ("got aHVudGVyMjI back", "got [REDACTED] back"),
+            ("Basic YW5uOmh1bnRlcjIy", "Basic YW5uO[REDACTED]"),
+            ("got 68756e7465723232.", "got [REDACTED]."),
+            ("got 68756E7465723232.", "got [REDACTED]."),
+        ] {
+            check_learned("hunter22", text, Some(expected));
+        }
+        check_learned("hunter22", "YW5uOmh1bnRl and 68756e74657232", None);
+        check_learned("hunter22", "aHVudGVyIHNhaWQgc28=", None);
     }
 
     #[test]

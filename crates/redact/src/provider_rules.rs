@@ -164,11 +164,11 @@ pub(super) static PROVIDER_RULES: [Rule; 76] = [
         concat!("sq0", "atp-", "Ab1Cd2Ef3Gh4Ij5Kl6Mn7O"),
         "sq0idp, EAAA rating",
     ),
-    key(
-        "Facebook token", "^EAAC ^EAAB ^EAAG",
-        r"EAA[CBG][A-Za-z0-9]{40,}",
-        concat!("EAA", "CEdEose0cBA", "0123456789abcdef0123456789abcdef0123456789"),
-        "EAABlock, EAAGLE",
+    random_key(
+        "Facebook token", "^EAA",
+        r"EAA[B-Z][A-Za-z0-9]{20,}",
+        concat!("EAA", "CEdEose0cBA", "0123abcdZD"),
+        "EAABlock, EAAGLE, EAACEdEose0cBA, EAACOUNTINGDEPARTMENTHEADS",
     ),
     key(
         "Hugging Face token", "^hf_",

@@ -16,6 +16,11 @@ impl Spans {
         }
     }
 
+    /// The ranges, as they were found.
+    pub(super) fn ranges(self) -> impl Iterator<Item = Range<usize>> {
+        self.0.into_iter()
+    }
+
     /// The text without its spans, or `None` if every span is already replaced.
     pub(super) fn cut(self, text: &str) -> Option<String> {
         let merged = self.merged(text);

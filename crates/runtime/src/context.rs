@@ -24,7 +24,7 @@ use crate::lock::lock;
 use crate::ports::Scope;
 use crate::registry::Operation;
 use crate::retry::OpenCircuit;
-use crate::time::milliseconds_between;
+use crate::time::{milliseconds_between, stated_ms};
 use crate::trace::Trace;
 pub use questions::EXTENDED_ATTEMPT_LIMIT_MS;
 use questions::Pauses;
@@ -149,20 +149,12 @@ impl Context {
     /// The timeout that the operation or the caller set, if nearly all of it is left; otherwise the remaining
     /// time.
     pub fn allowed_ms(&self) -> u64 {
-        const MOMENT_MS: u64 = 100;
-        let left_ms = self.remaining_ms();
         let of_operation = self.0.operation.spec().timeout_ms;
         let timeouts = [
             self.0.call.timeout_ms,
             Some(of_operation.unwrap_or(DEFAULT_TIMEOUT_MS)),
         ];
-        let is_left = |it: &u64| (left_ms..=left_ms.saturating_add(MOMENT_MS)).contains(it);
-        timeouts
-            .into_iter()
-            .flatten()
-            .filter(is_left)
-            .min()
-            .unwrap_or(left_ms)
+        stated_ms(self.remaining_ms(), timeouts)
     }
 
     /// Sleeps.

@@ -4,9 +4,14 @@ use std::io::{self, IsTerminal, Read, Write};
 
 use anyhow::Context;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use panpan_failure::dialect::{Dialect, Envelope, Reply, detect, read_foreign};
+use jiff::Timestamp;
+use panpan_failure::catalogue::Category;
+use panpan_failure::dialect::{Dialect, Envelope, RESIDUAL, Reply, detect, read_foreign};
 use panpan_failure::read::{self, DOCUMENT_BYTES_LIMIT, ReadError};
+use panpan_failure::{Failure, Inferred, Kind};
+use panpan_upstream::{ErrorResponse, classify};
 use serde_json::Value;
+use uuid::Uuid;
 
 use super::Status;
 use super::error::Hinted;
@@ -67,9 +72,67 @@ fn read_reply(args: &Args, input: impl Read) -> anyhow::Result<Reply> {
         Err(_) if args.status.is_some() => String::from_utf8_lossy(&bytes).into_owned().into(),
         Err(error) => return Err(unreadable(error).into()),
     };
-    match args.from.map_or_else(|| detect(&document), Ok) {
-        Ok(dialect) => read_dialect(args, dialect, document),
-        Err(error) => read_unknown(args, document, error),
+    let body = String::from_utf8_lossy(&bytes);
+    if let Some(dialect) = args.from {
+        return read_dialect(args, dialect, document);
+    }
+    let (reply, is_foreign) = match detect(&document) {
+        Ok(dialect) => {
+            let reply = read_dialect(args, dialect, document.clone())?;
+            let failure = reply.outcome.as_ref().err();
+            let is_foreign = failure.is_some_and(|it| is_foreign(dialect, &document, it));
+            (reply, is_foreign)
+        }
+        Err(error) => (read_unknown(args, document, error)?, true),
+    };
+    Ok(match is_foreign {
+        true => Reply {
+            outcome: reply.outcome.map_err(|it| as_received(args, it, &body)),
+            ..reply
+        },
+        false => reply,
+    })
+}
+
+/// Whether a document only looks like a dialect: its code is not one of ours, and neither are its members.
+fn is_foreign(dialect: Dialect, document: &Value, failure: &Failure) -> bool {
+    let has = |name: &str| {
+        let places = [Some(document), document.get("error")];
+        places.iter().flatten().any(|it| it.get(name).is_some())
+    };
+    let states_its_own_code = Kind::of(failure.code().as_str()).is_none()
+        && matches!(dialect, Dialect::Bot | Dialect::Call)
+        && !has("retryable");
+    let is_guessed = failure.inferred().contains(&Inferred::Code);
+    (is_guessed || states_its_own_code)
+        && !has(RESIDUAL)
+        && !has("recovery")
+        && dialect != Dialect::Mcp
+}
+
+/// The failure of a third party as the gateway reads the same response, if its status is known or a rate limit leaves
+/// no doubt about it.
+fn as_received(args: &Args, failure: Failure, body: &str) -> Failure {
+    const RATE_LIMIT: u16 = 429;
+    let stated = failure.upstream().and_then(|it| it.status);
+    let implied = (failure.category() == Category::RateLimit).then_some(RATE_LIMIT);
+    let response = args
+        .status
+        .or(stated)
+        .or(implied)
+        .map(|status| ErrorResponse {
+            status,
+            headers: &[],
+            body,
+            provider: None,
+        });
+    let now = Timestamp::now();
+    let received = response.and_then(|response| classify(&response, now));
+    let failure = received.map_or(failure, |it| it.mark_inferred(Inferred::Code));
+    match args.to {
+        // The dialect requires an id.
+        Dialect::Bot => failure.stamped(Uuid::new_v4(), now),
+        _ => failure,
     }
 }
 

@@ -246,6 +246,20 @@ async fn the_excerpt_of_a_body_is_limited_and_ends_before_a_truncated_token() {
             .to_owned()
     };
     assert_eq!(quoted("é ".repeat(500)).await.chars().count(), 999);
+    let items: Vec<String> = (0..500).map(|it| format!("item-{it}")).collect();
+    for minified in [
+        json!({"error": {"message": "quota", "items": items}}).to_string(),
+        format!(
+            "<items><item>{}</item></items>",
+            items.join("</item><item>")
+        ),
+        items.join(","),
+    ] {
+        let kept = quoted(minified).await.chars().count();
+        assert!((980..=1001).contains(&kept), "{kept}");
+    }
+    let run = quoted("z".repeat(1001)).await;
+    assert!(run.len() > 700, "{run}");
     let cut = quoted(format!("{} sk-live-abcdefghijklmnop", "a ".repeat(495))).await;
     assert!(!cut.contains("sk-live"), "{cut}");
     let secret = quoted("password=hunter2secret".to_owned()).await;

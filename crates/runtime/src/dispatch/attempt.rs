@@ -25,7 +25,7 @@ use crate::handler::BoxFuture;
 use crate::ports::{Clock, Scope};
 use crate::registry::Operation;
 use crate::retry::Verdict;
-use crate::time::{later, milliseconds_between};
+use crate::time::{later, milliseconds_between, stated_ms};
 
 /// How the handler ended.
 pub(super) enum Ended<T> {
@@ -120,7 +120,9 @@ pub(super) async fn attempt(
         Ended::Returned(Err(failure)) => Err(Raised::by_handler(failure, operation)),
         Ended::Panicked(message) => Err(panicked(operation, &message)),
         Ended::TimedOut => {
-            let failure = timed_out(operation, claimed.is_repeatable(), timeout_ms);
+            // A moment of the caller's time has passed before the attempt.
+            let told_ms = stated_ms(timeout_ms, [call.timeout_ms]);
+            let failure = timed_out(operation, claimed.is_repeatable(), told_ms);
             let failure = match operation.registration.relays {
                 // The other gateway may still be working. Its attempt counts, and is not repeated here.
                 true => failure.with_attempts(1),

@@ -140,6 +140,28 @@ async fn the_effect_of_an_earlier_attempt_is_kept() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_timeout_is_told_as_the_caller_set_it() {
+    let at_first_busy = |context: Context, _: Arc<Value>| async move {
+        if context.attempt() == 1 {
+            return Err::<Value, _>(Failure::new(codes::ERR_HTTP_503_UNAVAILABLE));
+        }
+        std::future::pending().await
+    };
+    let fixture = Fixture::of(query(), at_first_busy);
+    let request = CallRequest {
+        timeout_ms: Some(300),
+        ..CallRequest::from_wire("test/run", json!({}))
+    };
+    let failure = fixture.dispatcher.dispatch(request).await;
+    let failure = failure.into_value().unwrap_err();
+    assert_eq!(
+        failure.message(),
+        "operation test/run did not answer within 300 ms"
+    );
+    assert_eq!(failure.details().unwrap()["timeout_ms"], 300);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_short_deadline_gets_the_failure_instead_of_a_late_success() {
     let fixture = Fixture::of(query(), flaky(2, codes::ERR_HTTP_503_UNAVAILABLE));
     let request = CallRequest {
