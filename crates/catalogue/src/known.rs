@@ -216,7 +216,7 @@ mod tests {
             ("HTTP_501", Category::Permanent, false, 501),
             ("ERR_HTTP_505", Category::Permanent, false, 505),
             ("HTTP_506", Category::Permanent, false, 506),
-            ("HTTP_507", Category::ServerError, true, 507),
+            ("HTTP_507", Category::Resource, false, 507),
             ("HTTP_508", Category::ServerError, true, 508),
             ("HTTP_509", Category::ServerError, true, 509),
             ("HTTP_510", Category::Permanent, false, 510),

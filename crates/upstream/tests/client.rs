@@ -68,7 +68,9 @@ async fn a_response_of_any_status_is_returned() {
         assert_eq!(response.headers["x-a"], "1");
         assert_eq!(response.body, "text");
         assert_eq!(
-            response.failure(jiff::Timestamp::UNIX_EPOCH).is_some(),
+            response
+                .failure(false, jiff::Timestamp::UNIX_EPOCH)
+                .is_some(),
             is_failure
         );
         let request = &requests.await.unwrap()[0];
@@ -143,7 +145,9 @@ async fn an_error_response_counts_even_if_its_body_is_cut() {
         let (url, _) = server(vec![(begun.to_owned(), then)]).await;
         let response = client().send(quick(post(&url))).await.unwrap();
         assert_eq!((response.status, response.is_cut), (429, true));
-        let failure = response.failure(jiff::Timestamp::UNIX_EPOCH).unwrap();
+        let failure = response
+            .failure(false, jiff::Timestamp::UNIX_EPOCH)
+            .unwrap();
         assert_eq!(failure.recovery().retry_after_ms, Some(7000));
     }
 }

@@ -211,7 +211,9 @@ async fn a_failure_after_a_redirected_write_does_not_claim_no_effect() {
         let error = http(next_status, "retry-after: 0\r\n", "");
         let (url, _) = server(vec![redirect(status, "next"), (error, Then::Closes)]).await;
         let incoming = client().send(post(&url)).await.unwrap();
-        let failure = incoming.failure(jiff::Timestamp::UNIX_EPOCH).unwrap();
+        let failure = incoming
+            .failure(false, jiff::Timestamp::UNIX_EPOCH)
+            .unwrap();
         assert_eq!(failure.effect(), effect, "{status} {next_status}");
     }
 }

@@ -147,6 +147,7 @@ pub(crate) const SHARED: &[(&[u16], &Entry)] = &[
     (&[451], &WITHHELD),
     (&[499], &HUNG_UP),
     (PERMANENT_STATUSES, &PERMANENT_STATUS),
+    (&[507], &STORAGE_FULL),
 ];
 
 const PAYMENT_DUE: Entry = refused(2402, "Upstream requires payment")
@@ -242,3 +243,14 @@ const PERMANENT_STATUS: Entry = unlisted(
 .remedies(&[Remedy::UseAlternative, Remedy::AskHuman])
 .actions(&["Report the status to the operator of the service; repeating the call changes nothing"])
 .alternatives(&["Reach the goal with another operation"]);
+
+/// RFC 4918: the request must not be repeated until a user asks for it.
+const STORAGE_FULL: Entry = unlisted(2507, "Upstream has no room left", Category::Resource)
+    .http(507)
+    .grpc(Grpc::ResourceExhausted)
+    .flat(FlatCategory::Resource)
+    .effect(Effect::Unknown)
+    .remedies(&[Remedy::ChangeState, Remedy::AskHuman])
+    .actions(&[
+        "Free or enlarge the storage, or ask a person to do it; calling again does not help before that",
+    ]);

@@ -39,6 +39,8 @@ const FIELDS: &[(&str, Unit)] = &[
     ("next_allowed_at", Unit::Seconds),
     ("nextAllowedAt", Unit::Seconds),
     ("nextAccessTime", Unit::Seconds),
+    ("blocked_until", Unit::Seconds),
+    ("blockedUntil", Unit::Seconds),
     ("reset", Unit::Seconds),
     (ESTIMATE, Unit::Seconds),
 ];
@@ -214,6 +216,11 @@ mod tests {
                 "42",
             ),
             (json!({"error": {"reset_in": 42}}), "error.reset_in", "42"),
+            (
+                json!({"error": {"blocked_until": "2023-11-14T22:14:02Z"}}),
+                "error.blocked_until",
+                "2023-11-14T22:14:02Z",
+            ),
             (
                 json!({"rate_limit": {"remaining": 0, "reset": 1_700_000_042}}),
                 "rate_limit.reset",

@@ -51,7 +51,7 @@ async fn run(client: Client, context: Context, input: Arc<Value>) -> Result<Valu
         with_timeout(failure, timeout)
     })?;
     let ended_at = context.now();
-    if let Some(failure) = incoming.failure(ended_at) {
+    if let Some(failure) = incoming.failure(method.is_safe(), ended_at) {
         let failure = described(failure, &incoming, &input);
         // A safe request has no effect, even if it failed.
         let failure = match method.is_safe() {

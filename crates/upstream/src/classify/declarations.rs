@@ -49,6 +49,8 @@ pub(crate) struct RequestContext<'a> {
     pub(crate) input: &'a Value,
     /// The kind that a rule of the contract fixes for the response, independent of its status.
     pub(crate) kind_by_rule: Option<&'a Kind>,
+    /// Whether the request only reads.
+    pub(crate) reads: bool,
 }
 
 impl RequestContext<'_> {

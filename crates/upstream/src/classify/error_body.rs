@@ -264,9 +264,12 @@ fn stated_messages(location: &Value) -> Vec<String> {
     texts.chain(sentences.filter(|it| has_words(it))).collect()
 }
 
-/// A code: one word, without a namespace that ends in `#`, `/` or `.`.
+/// A code: one word, without a namespace that ends in `#`, `/` or `.`. A sentence that ends in an address has none.
 fn code(value: &Value) -> Option<String> {
-    let text = value.as_str()?.trim_end_matches('/');
+    let text = value.as_str()?.trim().trim_end_matches('/');
+    if text.contains(char::is_whitespace) {
+        return None;
+    }
     let text = text.rsplit(['#', '/', '.']).next()?;
     let is_code = !text.is_empty()
         && text.len() <= CODE_CHARACTERS_LIMIT

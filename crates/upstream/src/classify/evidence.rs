@@ -12,7 +12,7 @@ use super::error_body::ErrorBody;
 use super::error_body::texts::append;
 use super::refusal::{self, Refusal};
 use super::statements::CombinedStatements;
-use super::{ErrorResponse, RequestContext, counts, kind, stated_code};
+use super::{ErrorResponse, RequestContext, advice, counts, kind, stated_code};
 use crate::bounded::{ELLIPSIS, bounded};
 
 /// The maximum length of a message, and of the reason of a violation, in characters.
@@ -65,7 +65,7 @@ impl<'a> Evidence<'a> {
         // unknown name is shown, but may be about anything.
         let text = body.message.as_deref().filter(|_| !body.is_searched);
         let text = text.unwrap_or_default();
-        let mut statements = CombinedStatements::of(text, request.members, now);
+        let mut statements = CombinedStatements::of(text, request.members, now, request.reads);
         statements.declared = request.declared.map(|it| &it.statements);
         // A member made for the effect wins over any sentence.
         statements.received.nothing_happened &= body.effect.is_none();
@@ -82,7 +82,7 @@ impl<'a> Evidence<'a> {
                 now,
             },
             challenge,
-            counts_work: document.is_some_and(counts::report_work),
+            counts_work: !request.reads && document.is_some_and(counts::report_work),
         }
     }
 
@@ -115,16 +115,16 @@ impl<'a> Evidence<'a> {
         Verdict {
             kind,
             forbids_retry,
-            may_have_begun: is_cut_short || is_unfinished || status == 500,
-            refusal: refusal::refusal(status, &self.body.codes, message),
+            may_have_begun: !self.request.reads && (is_cut_short || is_unfinished || status == 500),
+            refusal: refusal::refusal(self.response, &self.body.codes, message),
         }
     }
 
-    /// Whether the response reports finished work. What is retryable is refused by its code alone, so there a sentence
-    /// is enough; otherwise it may be about earlier work ("was already cancelled").
+    /// Whether the response reports finished work. What is retryable is refused by its code alone, so there any
+    /// sentence is enough; otherwise it may be about earlier work ("was already cancelled").
     fn reports_work(&self, failure: &Failure) -> bool {
         let received = &self.statements.received;
-        let is_stated = received.done_in_part || self.counts_work;
+        let is_stated = received.done_in_part || received.done_before_failure || self.counts_work;
         is_stated || (failure.retryable() && received.work_done)
     }
 
@@ -185,9 +185,14 @@ impl<'a> Evidence<'a> {
         failure = self.with_effect(failure, verdict.refusal);
         if verdict.forbids_retry && failure.retryable() {
             failure = failure.with_max_retries(0).with_repeat(Repeat::Refused);
+        } else if failure.retryable() && is_replayed(self.response.headers) {
+            // The key of the call can only return this response again.
+            failure = failure.with_max_retries(0).with_repeat(Repeat::Frozen);
         }
-        match self.body.message {
-            Some(_) => failure,
+        match &self.body.message {
+            Some(message) => {
+                advice::with_action(failure, self.received_status, &self.body.codes, message)
+            }
             None => unexplained(failure, self.response),
         }
     }
@@ -234,6 +239,9 @@ impl<'a> Evidence<'a> {
         let status = self.response.status;
         let provider = self.response.provider.unwrap_or("the upstream");
         match &self.body.message {
+            Some(message) if status > 599 => {
+                format!("{message} (status {status}, which is not an HTTP status)")
+            }
             Some(message) => message.clone(),
             None if status > 599 => {
                 format!("{provider} answered with status {status}, which is not an HTTP status")
@@ -260,6 +268,15 @@ impl<'a> Evidence<'a> {
         }
         upstream
     }
+}
+
+/// Whether the service says that it stored this response under the idempotency key of the call.
+fn is_replayed(headers: &[(&str, &str)]) -> bool {
+    const NAMES: [&str; 2] = ["idempotent-replayed", "idempotency-replayed"];
+    headers.iter().any(|(name, value)| {
+        let is_known = NAMES.iter().any(|it| name.eq_ignore_ascii_case(it));
+        is_known && value.trim().eq_ignore_ascii_case("true")
+    })
 }
 
 /// Adds the expected value if a sentence of the message states it for the same member.

@@ -76,6 +76,7 @@ mod tests {
                 declared: None,
                 input: &Value::Null,
                 kind_by_rule: None,
+                reads: false,
             };
             let failure = Failure::new(codes::TOOL_FAILED).with_message("amount is too large");
             let failure = with_body(failure, document, request, happened);

@@ -4,7 +4,7 @@ use panpan_failure::catalogue::for_status;
 use panpan_failure::classify::{Condition, LlmFailure, ProviderAnswer};
 use panpan_failure::{Facts, Kind, codes};
 
-use super::{ErrorBody, ErrorResponse, limits, misused, stated_code};
+use super::{ErrorBody, ErrorResponse, credential, limits, misused, stated_code};
 
 pub(super) fn kind(
     response: &ErrorResponse<'_>,
@@ -42,11 +42,18 @@ pub(super) fn kind(
             return failure.into();
         }
     }
-    let says_rate_limit = condition == Some(Condition::RateLimit) && is_ambiguous(status);
+    if limits::is_locked_out(status, answer.message) && !asks_to_wait {
+        return of_status(403);
+    }
+    let is_throttled =
+        status == 503 && stated_code::condition(&stated_codes) == Some(Condition::RateLimit);
+    let says_rate_limit =
+        is_throttled || (condition == Some(Condition::RateLimit) && is_ambiguous(status));
     if says_rate_limit || limits::is_rate_limit(response, &stated_codes, answer.message) {
         return codes::ERR_HTTP_429_RATE_LIMITED.into();
     }
-    let may_mean_sign_in = is_ambiguous(status) && status != 409;
+    let is_own = status != 500 || credential::is_of_caller(&stated_codes, answer.message);
+    let may_mean_sign_in = is_ambiguous(status) && status != 409 && is_own;
     if condition == Some(Condition::SignIn) && may_mean_sign_in {
         return codes::ERR_HTTP_401_UNAUTHORIZED.into();
     }
@@ -54,7 +61,7 @@ pub(super) fn kind(
     let by_code = stated_code::meant_status(&stated_codes, status).filter(|_| !is_about_input);
     of_status(
         by_code
-            .or_else(|| misused::meant_status(response, answer.message))
+            .or_else(|| misused::meant_status(response, answer.message).filter(|_| !is_about_input))
             .unwrap_or(status),
     )
 }

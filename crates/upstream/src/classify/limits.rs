@@ -94,6 +94,46 @@ pub(super) fn says_quota_spent(message: &str, status: u16) -> bool {
     is_spent || is_stated || until_tomorrow || no_credits || is_refused_by_quota
 }
 
+/// What can be locked, and how services say that it is.
+const LOCKABLE: &[&str] = &["account", "user", "card", "login", "profile"];
+const LOCKED: &[&str] = &[
+    "been locked",
+    "is locked",
+    "locked out",
+    "been blocked",
+    "been suspended",
+    "is suspended",
+    "been disabled",
+    "been banned",
+];
+
+/// Whether a refusal for too many attempts lasts until a person ends it.
+pub(super) fn is_locked_out(status: u16, message: &str) -> bool {
+    let message = message.to_ascii_lowercase();
+    let is_for_a_time = contains(
+        &message,
+        &["temporarily", "for a ", "minutes", "seconds", "hour"],
+    );
+    status == 429 && contains(&message, LOCKABLE) && contains(&message, LOCKED) && !is_for_a_time
+}
+
+/// Whether a spent quota is one of a period, which ends by itself.
+pub(super) fn resets_by_itself(codes: &[&str], message: &str) -> bool {
+    const CODES: [&str; 4] = [
+        "REQUEST_LIMIT_EXCEEDED",
+        "dailyLimitExceeded",
+        "usage-capped",
+        "DAILY_LIMIT_EXCEEDED",
+    ];
+    let message = message.to_ascii_lowercase();
+    let is_periodic = contains(&message, DAILY)
+        || contains(&message, PER_MONTH)
+        || contains(&message, UNTIL_TOMORROW)
+        || contains(&message, &["resets on", "resets at", "resets in", "weekly"]);
+    let is_request = !contains(&message, &["storage", "disk", "space"]);
+    (is_periodic && is_request) || codes.iter().any(|it| CODES.contains(it))
+}
+
 /// Words of codes for limits with a short period: `HOURLY_APIINVOCATION_LIMIT_EXCEEDED`.
 const SHORT_PERIODS: [&str; 5] = ["HOURLY", "MINUTELY", "SECONDLY", "BURST", "MINUTE"];
 
@@ -231,6 +271,52 @@ mod tests {
             (400, "The date is tomorrow", false),
         ] {
             assert_eq!(says_quota_spent(message, status), expected, "{message}");
+        }
+    }
+
+    #[test]
+    fn a_locked_account_is_no_rate_limit() {
+        for (status, message, expected) in [
+            (
+                429,
+                "Too many failed attempts. Your account has been locked; contact support to unlock it.",
+                true,
+            ),
+            (429, "The user is locked out", true),
+            (429, "Your account has been temporarily locked", false),
+            (429, "Your account is locked for 15 minutes", false),
+            (429, "Too many requests of this account", false),
+            (423, "The account is locked", false),
+        ] {
+            assert_eq!(is_locked_out(status, message), expected, "{message}");
+        }
+    }
+
+    #[test]
+    fn a_quota_of_a_period_resets_by_itself() {
+        for (codes, message, expected) in [
+            (
+                &[][..],
+                "Daily quota exceeded. Please try again tomorrow.",
+                true,
+            ),
+            (
+                &[],
+                "Quota exceeded for quota metric 'Queries' and limit 'Queries per day'",
+                true,
+            ),
+            (
+                &["REQUEST_LIMIT_EXCEEDED"],
+                "TotalRequests Limit exceeded.",
+                true,
+            ),
+            (&[], "Usage cap exceeded: Monthly product cap", true),
+            (&[], "Your credits are used up", false),
+            (&[], "The storage quota of 5 GB is used up", false),
+            (&[], "Monthly storage quota exceeded", false),
+            (&["storageQuotaExceeded"], "no", false),
+        ] {
+            assert_eq!(resets_by_itself(codes, message), expected, "{message}");
         }
     }
 

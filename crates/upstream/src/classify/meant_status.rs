@@ -107,6 +107,7 @@ mod tests {
                 declared: None,
                 input: &Value::Null,
                 kind_by_rule: None,
+                reads: false,
             };
             let failure = classify_for(&response, request, Timestamp::UNIX_EPOCH).unwrap();
             assert_eq!(failure.code().as_str(), "ERR_HTTP_400_BAD_REQUEST");

@@ -5,8 +5,10 @@
 //! the delay (`delay`) and build the failure (`evidence`). What the contract declares about the response is in `declarations`.
 //! Reads no clock: the time is an argument.
 
+mod advice;
 mod challenge;
 mod counts;
+mod credential;
 mod declarations;
 mod delay;
 mod entities;
@@ -25,6 +27,8 @@ mod statements;
 mod tests;
 #[cfg(test)]
 mod verdict_tests;
+#[cfg(test)]
+mod writes_and_reads_tests;
 mod xml_error;
 
 use jiff::Timestamp;
@@ -63,6 +67,15 @@ pub struct ErrorResponse<'a> {
 /// assert_eq!(failure.recovery().retry_after_ms, Some(7_000));
 /// ```
 pub fn classify(response: &ErrorResponse<'_>, now: Timestamp) -> Option<Failure> {
+    classify_unknown(response, false, now)
+}
+
+/// As [`classify`]; `reads` says that the request only reads.
+pub(crate) fn classify_unknown(
+    response: &ErrorResponse<'_>,
+    reads: bool,
+    now: Timestamp,
+) -> Option<Failure> {
     if response.status < 400 {
         return None;
     }
@@ -71,6 +84,7 @@ pub fn classify(response: &ErrorResponse<'_>, now: Timestamp) -> Option<Failure>
         declared: None,
         input: &Value::Null,
         kind_by_rule: None,
+        reads,
     };
     classify_for(response, request, now)
 }

@@ -46,6 +46,9 @@ const BOILERPLATE: [&str; 17] = [
     "your browser sent a request that this server could not understand",
 ];
 
+/// The heading of networks in front of a service that block a request: not the name of any status.
+const BLOCKED: &str = "access denied";
+
 /// Whether a document is an HTML page.
 pub(super) fn is_page(body: &str) -> bool {
     let start: String = body.chars().take(1_000).collect();
@@ -68,7 +71,11 @@ pub(super) fn message(body: &str) -> Option<String> {
     for reason in reasons.filter(|it| is_reason(it)).take(TEXTS_LIMIT) {
         append(&mut message, reason);
     }
-    let title = page.title.as_deref().filter(|it| is_reason(it));
+    let captions = page.headings.iter().chain(&page.title);
+    let blocked = captions
+        .map(String::as_str)
+        .find(|it| it.eq_ignore_ascii_case(BLOCKED));
+    let title = page.title.as_deref().filter(|it| is_reason(it)).or(blocked);
     match message.is_empty() {
         true => title.map(str::to_owned),
         false => Some(message),
@@ -186,6 +193,10 @@ mod tests {
             (
                 "<html><head><title>We are down for maintenance</title></head><body><iframe></iframe></body></html>",
                 "We are down for maintenance",
+            ),
+            (
+                "<HTML><HEAD>\n<TITLE>Access Denied</TITLE>\n</HEAD><BODY>\n<H1>Access Denied</H1>\n \nYou don't have permission to access \"http&#58;&#47;&#47;a&#46;b&#47;\" on this server.<P>\nReference&#32;&#35;18&#46;2d\n</BODY>\n</HTML>",
+                "Access Denied",
             ),
         ] {
             assert_eq!(message(body).as_deref(), Some(expected), "{body}");

@@ -30,10 +30,14 @@ pub(crate) struct CombinedStatements<'a> {
 }
 
 impl CombinedStatements<'_> {
-    /// The statements in a text of the response, without any of the contract.
-    pub(crate) fn of(text: &str, members: &InputMembers, now: Timestamp) -> Self {
+    /// The statements in a text of the response to a call, without any of the contract.
+    pub(crate) fn of(text: &str, members: &InputMembers, now: Timestamp, reads: bool) -> Self {
+        let received = statements(text, members).at(now);
         Self {
-            received: statements(text, members).at(now),
+            received: match reads {
+                true => received.of_read(),
+                false => received,
+            },
             declared: None,
         }
     }

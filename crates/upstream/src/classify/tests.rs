@@ -65,6 +65,7 @@ fn failure_about_title(body: &str) -> Failure {
         declared: None,
         input: &Value::Null,
         kind_by_rule: None,
+        reads: false,
     };
     classify_for(&response, request, Timestamp::UNIX_EPOCH).unwrap()
 }

@@ -13,7 +13,7 @@ use url::Url;
 
 use crate::bounded::bounded;
 use crate::charset;
-use crate::classify::{ErrorResponse, RequestContext, classify, classify_for};
+use crate::classify::{ErrorResponse, RequestContext, classify_for, classify_unknown};
 use crate::events::{EVENT_BYTES_LIMIT, Event, EventError, EventParser};
 use crate::exchange::{Exchange, RepeatSafety, display_url, upstream};
 use crate::transport::{RawResponse, header_pairs, media_type};
@@ -41,9 +41,10 @@ pub struct Incoming {
 }
 
 impl Incoming {
-    /// The failure of an error response, with the host as the provider; `None` below status 400.
-    pub fn failure(&self, now: Timestamp) -> Option<Failure> {
-        let failure = self.classified(|response| classify(response, now))?;
+    /// The failure of an error response, with the host as the provider; `None` below status 400. `reads` says that the
+    /// request only reads.
+    pub fn failure(&self, reads: bool, now: Timestamp) -> Option<Failure> {
+        let failure = self.classified(|response| classify_unknown(response, reads, now))?;
         Some(self.after_redirected_write(failure))
     }
 

@@ -260,7 +260,7 @@ pub(super) fn with_statements(failure: Failure, now: Timestamp) -> Failure {
         return failure;
     }
     let members = InputMembers::default();
-    let heard = CombinedStatements::of(failure.message(), &members, now);
+    let heard = CombinedStatements::of(failure.message(), &members, now, false);
     let is_known = failure.code().as_str() != codes::TOOL_FAILED.code;
     let is_refused = failure.repeat() == Some(Repeat::Refused);
     let code = heard.code().filter(|it| !is_refused || !it.retryable);

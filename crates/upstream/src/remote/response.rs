@@ -56,7 +56,7 @@ fn document(incoming: &Incoming) -> Result<Value, ReadError> {
 
 /// The failure for a response that no panpan sent. An error status says more than the parse error.
 pub(super) fn not_of_panpan(incoming: &Incoming, error: ReadError) -> Failure {
-    let failure = incoming.failure(Timestamp::now());
+    let failure = incoming.failure(false, Timestamp::now());
     let failure = failure.unwrap_or_else(|| Failure::from(error).with_effect(Effect::Unknown));
     failure
         .with_message(description(incoming))

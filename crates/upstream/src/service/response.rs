@@ -5,7 +5,7 @@
 
 use jiff::Timestamp;
 use panpan_contract::binding::{HttpBinding, ResponseRule, SuccessBodies};
-use panpan_contract::operation::OperationSpec;
+use panpan_contract::operation::{OperationSpec, OperationType};
 use panpan_failure::dialect::{disguised_failure, stated_problem};
 use panpan_failure::hint::parse_retry_after;
 use panpan_failure::{Effect, Failure, Inferred, Kind, Upstream, codes, hint, read};
@@ -75,7 +75,12 @@ impl ResponseReader<'_> {
             declared,
             input: self.input,
             kind_by_rule,
+            reads: self.reads(),
         }
+    }
+
+    fn reads(&self) -> bool {
+        self.spec.op_type == OperationType::Query
     }
 
     /// The failure in the body of a success, if its shape is unmistakable and the contract does not declare it as
@@ -114,7 +119,7 @@ impl ResponseReader<'_> {
         let members = &self.declarations.members;
         let statements = CombinedStatements {
             declared: self.declarations.of_code(&code).map(|it| &it.statements),
-            ..CombinedStatements::of(failure.message(), members, now)
+            ..CombinedStatements::of(failure.message(), members, now, self.reads())
         };
         let hint = hint::from_body(document, now).filter(|it| !it.is_estimate());
         let hint = hint.map(|it| it.delay_ms);

@@ -41,12 +41,13 @@ pub(super) static DELAYS: [Form; 9] = [
     Form::new(
         "repeat some time later",
         Reading::RoughDelay,
-        &["retry", "re-try", "again"],
-        r"{INVITED}(?:re-?try|try again|(?:try|send|submit|repeat) (?:it|(?:this|the|your) (?:same )?(?:request|call|operation)) again|(?:call|ask) again) (?P<later>later|shortly|soon|in {VAGUE}|after {VAGUE}){AFTER}",
+        &["retry", "re-try", "again", "try later"],
+        r"{INVITED}(?:re-?try|try again|try(?: it)?|(?:try|send|submit|repeat) (?:it|(?:this|the|your) (?:same )?(?:request|call|operation)) again|(?:call|ask) again) (?P<later>later|shortly|soon|in {VAGUE}|after {VAGUE}){AFTER}",
         &[
             "The record is locked by another process. Try again later. => 30000 ms",
             "Another deployment is in progress. Try again in a minute. => 60000 ms",
             "Busy, please try again in a few minutes => 180000 ms",
+            "The printer is busy, try later => 30000 ms",
             "The index is being rebuilt, please retry shortly => 10000 ms",
             "You can try again in an hour. => 3600000 ms",
         ],
@@ -57,21 +58,24 @@ pub(super) static DELAYS: [Form; 9] = [
             "We will try again later",
             "If the account is new, try again later",
             "try again later today with another name",
+            "you can try later dates",
         ],
     ),
     Form::new(
         "wait some time",
         Reading::RoughDelay,
         &["wait"],
-        r"{INVITED}wait (?P<later>{VAGUE}) before (?:you )?(?:(?:try|trying|retry|retrying|sending|making|send|make)|(?:the|your) next){EDGE}",
+        r"{INVITED}wait (?P<later>{VAGUE})(?: before (?:you )?(?:(?:try|trying|retry|retrying|sending|making|send|make)|(?:the|your) next){EDGE}|(?:,|,? and|,? then|,? and then) (?:please )?(?:try again|re-?try|try once more){STOP})",
         &[
             "You have exceeded a secondary rate limit. Please wait a few minutes before you try again. => 180000 ms",
             "wait a moment before retrying => 10000 ms",
+            "Report rep_1 is being generated, please wait a moment and try again. => 10000 ms",
         ],
         &[
             "we wait a few minutes before trying again",
             "do not wait a minute before trying",
             "wait a minute before the door opens",
+            "wait a moment and try again with another name",
         ],
     ),
     Form::new(

@@ -33,6 +33,10 @@ pub(super) enum Reading {
     RoughDelay,
     /// The delay in the group `number`, in seconds or in the unit of the group `ms`.
     NumberOfSeconds,
+    /// When to look again, in the group `delay` or `later`; only for calls that read.
+    Poll,
+    /// Something is still in progress; only for calls that read.
+    Progress,
     /// The moment in the group `moment`, at which the call may be repeated.
     Moment,
     /// A time that names no certain moment.
@@ -94,9 +98,12 @@ impl Form {
             Reading::Delay
             | Reading::RoughDelay
             | Reading::NumberOfSeconds
+            | Reading::Poll
             | Reading::Demand(_) => !sentence.is_conditional,
             // "timed out when reading" is a report; "if it timed out" is not. "until" leads to a moment.
-            Reading::Moment | Reading::UncertainMoment => !sentence.is_hypothetical,
+            Reading::Moment | Reading::UncertainMoment | Reading::Progress => {
+                !sentence.is_hypothetical
+            }
             Reading::Condition(condition) => {
                 to.condition.is_none()
                     && !sentence.is_hypothetical
@@ -135,6 +142,14 @@ impl Form {
                         .delay_ms
                         .max(amounts::number_ms(&captures["number"], unit_ms));
                 }
+                Reading::Poll => {
+                    let stated = captures.name("delay");
+                    let stated = stated.and_then(|it| amounts::delay_ms(it.as_str()));
+                    let rough = captures.name("later");
+                    let rough = rough.map(|it| amounts::rough_ms(it.as_str()));
+                    to.poll_ms = to.poll_ms.max(stated.or(rough));
+                }
+                Reading::Progress => to.is_in_progress = true,
                 Reading::Moment => to.moment = Some(captures["moment"].to_owned()),
                 Reading::UncertainMoment => to.states_uncertain_moment = true,
                 Reading::NoEffect | Reading::DeclaredNoEffect => to.nothing_happened = true,

@@ -9,12 +9,14 @@ mod compared;
 mod conditions;
 mod delays;
 mod demands;
+mod done;
 mod effects;
 mod expected;
 mod form;
 mod invitations;
 mod members;
 mod moments;
+mod polling;
 mod quoted;
 mod reported;
 mod sentences;
@@ -35,6 +37,7 @@ use delays::DELAYS;
 use demands::DEMANDS;
 use effects::EFFECTS;
 use form::{Form, Reading};
+use polling::POLLING;
 use unfinished::UNFINISHED;
 
 /// Longest text that is read, in bytes. A longer text is ignored, because a cut could remove words that
@@ -49,6 +52,10 @@ const DEMANDS_LIMIT: usize = 16;
 pub struct Statements {
     /// How long to wait before the call is repeated; the longest of several delays.
     pub delay_ms: Option<u64>,
+    /// How long to wait before a call that reads is repeated; [`of_read`](Self::of_read) makes it the delay.
+    pub poll_ms: Option<u64>,
+    /// Whether the text says that something is still in progress.
+    pub is_in_progress: bool,
     /// The time after which the call may be repeated, as written; [`at`](Self::at) makes it a delay.
     pub moment: Option<String>,
     /// Whether the text states a time to repeat the call that no clock can compare, such as `tomorrow`.
@@ -59,6 +66,8 @@ pub struct Statements {
     pub something_happened: bool,
     /// Whether the text reports finished work with certainty.
     pub work_done: bool,
+    /// Whether the text reports that this call did its work before it failed.
+    pub done_before_failure: bool,
     /// Whether the text reports that one part was done and another failed.
     pub done_in_part: bool,
     /// The condition that the text reports.
@@ -118,6 +127,7 @@ fn read(text: &str, members: &InputMembers, applies: impl Fn(Reading) -> bool) -
     statements.states_uncertain_moment &= statements.moment.is_none();
     statements.something_happened = reported::effect(text);
     statements.work_done = reported::work_done(text);
+    statements.done_before_failure = done::before_failure(text);
     statements.done_in_part = reported::partial_effect(text);
     statements.add_invitation(text);
     if statements.condition == Some(Condition::SignIn) {
@@ -136,6 +146,7 @@ fn forms() -> impl Iterator<Item = &'static Form> {
         .chain(&DEMANDS)
         .chain(conditions())
         .chain(&UNFINISHED)
+        .chain(&POLLING)
 }
 
 /// The expectation in a text about one member that is named elsewhere: `must be an integer`.
@@ -184,6 +195,20 @@ impl Statements {
         let moment = self.moment.as_deref();
         let delay_ms = moment.and_then(|it| moments::delay_ms(it, now));
         self.delay_ms = self.delay_ms.max(delay_ms);
+        self
+    }
+
+    /// The statements of a text about a call that only reads. It has no effect, so every effect in the text is earlier
+    /// work, and a time to look again is a time to repeat it.
+    #[must_use]
+    pub fn of_read(mut self) -> Self {
+        self.something_happened = false;
+        self.work_done = false;
+        self.done_before_failure = false;
+        self.done_in_part = false;
+        self.delay_ms = self.delay_ms.or(self.poll_ms);
+        let in_progress = self.is_in_progress.then_some(Condition::Unfinished);
+        self.condition = self.condition.or(in_progress);
         self
     }
 

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use regex::{Captures, Regex};
 
 /// Participles with which services report an effect.
-const DONE: &str = "accepted|added|allocated|applied|assigned|begun|billed|booked|cancell?ed|captured|charged|\
+pub(super) const DONE: &str = "accepted|added|allocated|applied|assigned|begun|billed|booked|cancell?ed|captured|charged|\
                     committed|completed|confirmed|copied|created|credited|debited|deducted|deleted|delivered|\
                     deployed|done|dispatched|emailed|enqueued|executed|filed|forwarded|generated|imported|\
                     inserted|issued|logged in|moved|notified|ordered|paid|performed|persisted|placed|posted|\
@@ -16,13 +16,20 @@ const DONE: &str = "accepted|added|allocated|applied|assigned|begun|billed|booke
                     transferred|updated|uploaded|withdrawn|written";
 
 /// An effect, with an optional negation before it (`was not created`, `nothing was stored`, `no data was sent`,
-/// `before anything was written`), the words of a rate limit (`sent too many requests`) or a person who ended the
-/// call (`cancelled by the user`).
+/// `before anything was written`), the words of a rate limit (`sent too many requests`), a person who ended the
+/// call (`cancelled by the user`) or a time that shows an earlier call (`was created a moment ago`).
+///
+/// What is still being done, or waits in a queue, is other work, unless it is the caller's own (`your order is being
+/// processed`).
 static EFFECT: LazyLock<Regex> = LazyLock::new(|| {
     let denial = r"(?:\b(?:not|never|cannot|nothing|before|without|to be)\b|n't|\bno [a-z]+(?: [a-z]+)?|\btoo many [a-z]+)";
     let between = "(?: (?:it|anything|any|changes?|yet|be|been|being|was|were|is|has|have|could))*";
+    let own = r"\b(?:your (?:[a-z]+ )?[a-z]+|(?:the|this) (?:booking|charge|order|payment|purchase|request|transaction|transfer))";
+    let now = "(?:(?:already|currently|now|still) )?";
+    let state = format!(r"\b(?:is|are) {now}(?:being (?:{DONE})|queued|enqueued)\b");
+    let other = r" too many\b| by (?:the |a )?(?:user|person|human|operator)\b| (?:a (?:moment|second|minute)|(?:a )?few (?:moments|seconds|minutes)) ago\b| recently\b";
     let pattern = format!(
-        r"(?i-u)(?P<denied>{denial}{between} )?\b(?:{DONE})\b(?P<rate> too many\b| by (?:the |a )?(?:user|person|human|operator)\b)?"
+        r"(?i-u)(?P<denied>{denial}{between} )?(?P<own>{own} )?(?:(?P<state>{state})|\b(?:{DONE})\b(?P<other>{other})?)"
     );
     Regex::new(&pattern).expect("a fixed pattern compiles")
 });
@@ -30,8 +37,11 @@ static EFFECT: LazyLock<Regex> = LazyLock::new(|| {
 /// Whether a text reports any effect.
 pub(super) fn effect(text: &str) -> bool {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let mut found = EFFECT.captures_iter(&text);
-    found.any(|it| it.name("denied").is_none() && it.name("rate").is_none())
+    let is_report = |found: Captures<'_>| {
+        let has = |name| found.name(name).is_some();
+        !has("denied") && !has("other") && (!has("state") || has("own"))
+    };
+    EFFECT.captures_iter(&text).any(is_report)
 }
 
 /// Past tense with an auxiliary, as services report finished work; without the words of a limit (`requests were sent
@@ -185,6 +195,8 @@ mod tests {
             "There is no doubt the order was created",
             "It was not only created",
             "The card was not charged, the order was\nstored",
+            "Your order is being processed. Try again in 5 seconds.",
+            "The payment is being processed",
         ] {
             assert!(effect(text), "{text}");
         }
@@ -200,6 +212,10 @@ mod tests {
             "Too many requests received",
             "The question was cancelled by the user",
             "error while processing the request",
+            "Account is being provisioned. Please retry after 60 seconds.",
+            "Resource is being updated by another request.",
+            "Job 17 is queued.",
+            "The user was created a moment ago and is not visible yet.",
         ] {
             assert!(!effect(text), "{text}");
         }

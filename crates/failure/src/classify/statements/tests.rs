@@ -17,6 +17,13 @@ fn summary_for(form: &form::Form, statements: &Statements) -> String {
         Reading::Condition(_) => statements
             .condition
             .map_or_else(String::new, |it| format!("{it:?}")),
+        Reading::Poll => statements
+            .poll_ms
+            .map_or_else(String::new, |it| format!("{it} ms")),
+        Reading::Progress => match statements.is_in_progress {
+            true => "in progress".to_owned(),
+            false => String::new(),
+        },
         _ => summary(statements),
     }
 }
@@ -25,6 +32,7 @@ fn summary_for(form: &form::Form, statements: &Statements) -> String {
 fn expected(form: &form::Form, sample: &'static str) -> (&'static str, String) {
     match (form.reading, sample.split_once(" => ")) {
         (Reading::Condition(condition), None) => (sample, format!("{condition:?}")),
+        (Reading::Progress, None) => (sample, "in progress".to_owned()),
         (Reading::NoEffect | Reading::DeclaredNoEffect, None) => (sample, "nothing".to_owned()),
         (_, read) => read.map(|(text, read)| (text, read.to_owned())).unwrap(),
     }

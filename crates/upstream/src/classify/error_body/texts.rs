@@ -24,11 +24,18 @@ const PHRASES: [&str; 10] = [
 /// Words that servers write around the name of a status.
 const FRAMING: [&str; 5] = ["code", "error", "http", "status", "page"];
 
-/// A text that is not empty, truncated at its limit.
+/// Characters that change the direction of the text around them, so that it reads as something else.
+const DIRECTIONS: [char; 12] = [
+    '\u{61c}', '\u{200e}', '\u{200f}', '\u{202a}', '\u{202b}', '\u{202c}', '\u{202d}', '\u{202e}',
+    '\u{2066}', '\u{2067}', '\u{2068}', '\u{2069}',
+];
+
+/// A text that is not empty, truncated at its limit, without characters that change its direction.
 pub(super) fn text(value: &Value) -> Option<String> {
     let text = value.as_str()?.trim();
     let end = text.floor_char_boundary(TEXT_BYTES_LIMIT);
-    (!text.is_empty()).then(|| text[..end].to_owned())
+    let text = text[..end].replace(DIRECTIONS, "");
+    (!text.is_empty()).then_some(text)
 }
 
 /// A text, or the text in an object of a text and its language.
@@ -127,6 +134,17 @@ pub(in crate::classify) fn append(message: &mut String, addition: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_character_changes_the_direction_of_a_text() {
+        let read = |it: &str| text(&Value::from(it));
+        assert_eq!(
+            read("user \u{202e}nimda\u{202c} is unknown").as_deref(),
+            Some("user nimda is unknown")
+        );
+        assert_eq!(read("\u{2066}\u{2069}"), None);
+        assert_eq!(read("שלום עולם").as_deref(), Some("שלום עולם"));
+    }
 
     #[test]
     fn a_text_weighs_what_it_says() {
