@@ -1,0 +1,104 @@
+//! Changes of an item whose version or state is another one, and refusals without a reason.
+
+use panpan_failure::{Upstream, Violation};
+
+use super::*;
+
+fn refused(status: u16, message: &str) -> Failure {
+    Failure::new(Kind::of(&format!("HTTP_{status}")).unwrap())
+        .with_message(message)
+        .with_upstream(Upstream::status(status))
+}
+
+fn change_of_item(version_argument: Option<&'static str>) -> Situation<'static> {
+    Situation {
+        shows_item: Some(SHOW),
+        version_argument,
+        ..write_with(Key::None)
+    }
+}
+
+fn advised_in(failure: Failure, situation: Situation<'_>) -> (String, Vec<NextMove>) {
+    let failure = failure.redacted();
+    let before = failure.recovery().clone();
+    let found = advised(failure, before, situation);
+    (
+        found.recovery().required_actions[0].clone(),
+        found.next_moves(),
+    )
+}
+
+#[test]
+fn a_version_that_is_missing_or_old_is_read_and_sent() {
+    let expected = "Call s/show, put the ETag or version that it shows into If-Match, then call again; ask a person if it \
+                    shows none";
+    for (status, message) in [
+        (
+            428,
+            "This request is required to be conditional; try using If-Match",
+        ),
+        (412, "Precondition failed"),
+        (409, "Version conflict: the order was modified"),
+    ] {
+        let (action, next) = advised_in(refused(status, message), change_of_item(Some("If-Match")));
+        assert_eq!(action, expected, "{status}");
+        assert_eq!(next[0], NextMove::ChangeInput, "{status}");
+    }
+    // Without such an argument, no input can carry the version.
+    let (action, next) = advised_in(refused(428, "use If-Match"), change_of_item(None));
+    assert!(action.contains("Ask the person responsible"), "{action}");
+    assert_eq!(next, [NextMove::AskHuman]);
+    // Without an operation that shows the item, or for a read, nothing is known about the version.
+    let unknown = Situation {
+        shows_item: None,
+        ..change_of_item(Some("If-Match"))
+    };
+    assert!(
+        !advised_in(refused(412, "no"), unknown)
+            .0
+            .contains("If-Match")
+    );
+}
+
+#[test]
+fn the_state_of_an_item_is_read_with_the_operation_that_shows_it() {
+    for status in [409, 412] {
+        let (action, _) = advised_in(refused(status, "the order is locked"), change_of_item(None));
+        assert_eq!(
+            action,
+            "Call s/show to see the current state, then send a request that fits it"
+        );
+    }
+}
+
+#[test]
+fn an_action_does_not_refer_to_a_message_that_says_nothing() {
+    let meaning = "The order was refused.";
+    let qty = Violation::value("/qty", "must be positive");
+    let bare = || refused(400, "127.0.0.1 answered HTTP 400");
+    let many: Vec<Violation> = (0..9)
+        .map(|it| Violation::value(format!("/{it}"), "no"))
+        .collect();
+    for (failure, expected) in [
+        (bare(), "Compare the input with the input schema"),
+        (
+            bare().with_meaning(meaning),
+            "Change the input as the meaning says",
+        ),
+        (
+            bare().with_meaning(meaning).with_violations([qty]),
+            "Correct qty",
+        ),
+        (
+            refused(400, "qty must be positive"),
+            "Change the input as the message says",
+        ),
+        (
+            bare().with_violations(many),
+            "Change the input as the message says",
+        ),
+    ] {
+        let (action, _) = advised_in(failure, write_with(Key::None));
+        assert!(action.starts_with(expected), "{action}");
+    }
+}
