@@ -97,10 +97,9 @@ impl Dispatcher {
                 let repeat = stamp::repeat(&failure, false, operation, call);
                 failure.with_repeat(repeat)
             }
-            // Advised before, for the caller of the first call.
-            Some(Repeat::WithKey) => failure.with_repeat(Repeat::OnlyWithoutEffect),
             _ => failure,
         };
+        failure = with_key_detail(failure, operation, call);
         let stated_delay_ms = failure.stated_retry_after_ms().filter(|it| *it > 0);
         let before = failure.take_recovery();
         let named = failure.details().and_then(|it| it.get(KEY_DETAIL));
@@ -117,17 +116,35 @@ impl Dispatcher {
     }
 }
 
+/// Names the key that the service got if only an earlier attempt may have had an effect.
+fn with_key_detail(failure: Redacted, operation: &Operation, call: &Call) -> Redacted {
+    let is_named = failure
+        .details()
+        .is_some_and(|it| it.contains_key(KEY_DETAIL));
+    if is_named || failure.repeat() != Some(Repeat::WithKey) {
+        return failure;
+    }
+    match stamp::key_for_details(&failure, operation, call) {
+        Some(key) => {
+            let failure = failure.into_failure();
+            failure.with_detail(KEY_DETAIL, key.as_str()).redacted()
+        }
+        None => failure,
+    }
+}
+
 /// A failure with its recovery in a situation, and with what the recovery says about repeating and the input.
 fn advised(failure: Redacted, before: Recovery, situation: Situation<'_>) -> Redacted {
     let failure = item::with_version_violation(failure, situation);
     let failure = reason::with_violations_in_message(failure);
-    let is_with_key = repeats_with_key(&failure, situation);
+    let failure = match failure.repeat() == Some(Repeat::WithKey) {
+        true if !repeats_with_key(&failure, situation) => {
+            failure.with_repeat(Repeat::OnlyWithoutEffect)
+        }
+        _ => failure,
+    };
     let recovery = recovery(&failure, before, situation);
-    let failure = failure.with_recovery(recovery);
-    match is_with_key {
-        true => failure.with_repeat(Repeat::WithKey),
-        false => failure,
-    }
+    failure.with_recovery(recovery)
 }
 
 /// Refusals because of the caller's own earlier calls; they do not count as failures of the operation.
@@ -245,7 +262,7 @@ fn recovery(failure: &Failure, mut recovery: Recovery, situation: Situation<'_>)
         }
     } else if failure.effect() == Effect::Applied {
         first.push(took_effect(situation));
-    } else if failure.must_check_outcome() {
+    } else if failure.must_check_outcome() || repeats_with_key(failure, situation) {
         first.extend(check(failure, situation, defaults));
     } else if failure.repeat() == Some(Repeat::Frozen) {
         first.push(frozen(situation));

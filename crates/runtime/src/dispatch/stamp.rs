@@ -97,13 +97,14 @@ pub(super) fn repeat(
         _ if may_be_repeated_by_caller(operation, call) => Repeat::Allowed,
         Some(Repeat::Allowed) if by_gateway => Repeat::Allowed,
         Some(Repeat::Allowed) if is_relayed && call.caller_key().is_some() => Repeat::Allowed,
+        _ if gets_generated_key(operation, call) => Repeat::WithKey,
         _ => Repeat::OnlyWithoutEffect,
     }
 }
 
 /// The key that the details name: the caller sent it, or the service recognises it and applies a repeated call only
 /// once. A generated key that the service does not get would only invite to repeat the call with it.
-fn key_for_details(
+pub(super) fn key_for_details(
     failure: &Failure,
     operation: &Operation,
     call: &Call,

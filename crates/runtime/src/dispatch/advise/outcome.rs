@@ -76,13 +76,11 @@ pub(super) fn check(
 /// Whether the key that the failure names has to be sent with the next call: the service recognises it, but the caller
 /// did not know it.
 pub(super) fn repeats_with_key(failure: &Failure, situation: Situation<'_>) -> bool {
-    const FORBIDDEN: [Option<Repeat>; 2] = [Some(Repeat::Refused), Some(Repeat::Frozen)];
-    let is_generated = matches!(situation.key, Key::Generated(_)) && situation.honours_key;
-    is_generated
+    failure.repeat() == Some(Repeat::WithKey)
+        && matches!(situation.key, Key::Generated(_))
         && failure.effect() == Effect::Unknown
-        && failure.must_check_outcome()
+        && failure.code().as_str() != codes::ERR_IDEMPOTENCY_KEY_REUSED.code
         && may_pass(failure)
-        && !FORBIDDEN.contains(&failure.repeat())
         && existing_item(failure, situation).is_none()
 }
 

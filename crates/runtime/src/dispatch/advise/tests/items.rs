@@ -102,3 +102,91 @@ fn an_action_does_not_refer_to_a_message_that_says_nothing() {
         assert!(action.starts_with(expected), "{action}");
     }
 }
+
+#[test]
+fn a_denial_for_another_reason_than_access_does_not_ask_for_a_credential() {
+    for (message, asks_for_access) in [
+        ("insufficient buying power", false),
+        ("Repository was archived so is read-only.", false),
+        ("User lacks the scope orders:write", true),
+        ("api.example.com answered HTTP 403", true),
+        ("Forbidden", true),
+    ] {
+        let failure = Failure::new(Kind::of("HTTP_403").unwrap())
+            .with_message(message)
+            .with_upstream(panpan_failure::Upstream::status(403));
+        let found = actions(failure, write_with(Key::None));
+        assert_eq!(
+            found[0].contains("obtain access"),
+            asks_for_access,
+            "{found:?}"
+        );
+    }
+}
+
+#[test]
+fn a_change_of_a_missing_item_is_never_redirected_to_another_item() {
+    for code in ["ARTIFACT_NOT_FOUND", "ERR_HTTP_404_NOT_FOUND", "HTTP_410"] {
+        for lists in [Some(LIST), None] {
+            let situation = Situation {
+                lists,
+                ..write_with(Key::None)
+            };
+            let found = actions(Failure::new(Kind::of(code).unwrap()), situation);
+            assert!(found[0].contains("do not change another item"), "{found:?}");
+        }
+    }
+}
+
+#[test]
+fn an_existing_item_is_looked_at_before_another_one_is_created() {
+    let failure =
+        || Failure::new(Kind::of("HTTP_400").unwrap()).with_message("Order already exists: o-1");
+    let write = write_with(Key::None);
+    assert!(
+        actions(failure(), write)[0].contains("call s/show to see it before doing anything else")
+    );
+    let read = Situation {
+        is_read: true,
+        is_harmless: true,
+        ..write
+    };
+    assert!(!actions(failure(), read)[0].contains("already exist"));
+}
+
+#[test]
+fn a_missing_item_is_listed_by_a_read_and_never_replaced_by_a_write() {
+    let failure = || {
+        Failure::new(Kind::of("HTTP_404").unwrap())
+            .with_upstream(panpan_failure::Upstream::status(404))
+    };
+    let write = write_with(Key::None);
+    let read = Situation {
+        is_read: true,
+        is_harmless: true,
+        ..write
+    };
+    assert_eq!(
+        actions(failure(), read),
+        ["List what exists with s/list, then ask for one of those"]
+    );
+    assert_eq!(
+        actions(failure(), write),
+        [
+            "Call s/list to see whether the item named in the input exists and is spelled correctly; \
+             do not change another item instead"
+        ]
+    );
+    // A delete whose first attempt lost its connection finds nothing the second time.
+    let after_lost_connection = failure()
+        .with_effect(Effect::Unknown)
+        .with_repeat(Repeat::Allowed);
+    let delete = Situation {
+        is_harmless: true,
+        ..write
+    };
+    assert_eq!(
+        actions(after_lost_connection, delete)[0],
+        "Call s/show to see whether this call took effect before doing anything else"
+    );
+}
