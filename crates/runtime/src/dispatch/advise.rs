@@ -19,7 +19,7 @@ use super::claim::{honours_key, is_harmless};
 use super::request::Call;
 use super::stamp::{self, KEY_DETAIL};
 use crate::registry::{Operation, Registry};
-use crate::retry::{is_not_connected, is_not_sent};
+use crate::retry::is_not_connected;
 use change::change;
 use delay::{delay_ms, repeat};
 use item::version_argument;
@@ -189,7 +189,8 @@ impl Dispatcher {
             let now = self.ports().clock.now();
             return self.0.streaks.not_reached(service, now);
         }
-        if !is_not_sent(failure) {
+        let has_answered = failure.upstream().is_some_and(|it| it.status.is_some());
+        if has_answered {
             self.0.streaks.reached(service);
         }
         0

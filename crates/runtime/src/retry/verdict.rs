@@ -77,7 +77,7 @@ impl Verdict {
         if failure.inferred().contains(&Inferred::Code) && !has_status {
             return Self::ANSWERED;
         }
-        if is_not_sent(failure) {
+        if NOT_SENT.contains(&failure.code().as_str()) {
             return Self::NOTHING;
         }
         if !was_connected(failure) {
@@ -92,11 +92,6 @@ impl Verdict {
             false => Self::ANSWERED,
         }
     }
-}
-
-/// Whether the request of a failure was not sent at all.
-pub(crate) fn is_not_sent(failure: &Failure) -> bool {
-    NOT_SENT.contains(&failure.code().as_str())
 }
 
 /// Whether a failure says that the host was not reached.
