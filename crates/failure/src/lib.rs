@@ -29,8 +29,8 @@ pub use definition::{ErrorDefinition, StatusPattern};
 pub use extensions::{EXTENSION_PREFIX, Extensions, UnknownMember};
 pub use failure::{
     Alternative, CAUSES_LIMIT, Cause, EXCERPT_CHARACTERS_LIMIT, FAILURE_BYTES_LIMIT, Failure,
-    Fault, Inferred, Marked, NextMove, Recovery, Redacted, Repeat, Upstream, Violation,
-    ViolationKind, invites_repeat,
+    Fault, Inferred, LONG_DELAY_MS, Marked, NextMove, Recovery, Redacted, Repeat, Upstream,
+    Violation, ViolationKind, invites_repeat,
 };
 pub use kind::{DECLARED_JSONRPC_CODE, Facts, Kind, KindError, NumberOwners, objection_message};
 pub use panpan_catalogue as catalogue;

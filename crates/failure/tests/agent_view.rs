@@ -99,6 +99,57 @@ fn moves_come_in_the_order_they_should_be_tried() {
     }
 }
 
+/// What the input has nothing to do with is not changed there.
+#[test]
+fn only_an_input_that_can_help_is_changed() {
+    let address = json!({"url": "https://orders.example.com/"});
+    for (code, input, expected) in [
+        (codes::ERR_DNS_FAILURE, json!({"id": 7}), json!(["wait"])),
+        (codes::ERR_DNS_FAILURE, json!({}), json!(["wait"])),
+        (
+            codes::ERR_DNS_FAILURE,
+            address.clone(),
+            json!(["wait", "change_input"]),
+        ),
+        (
+            codes::ERR_BLOCKED_HOST,
+            json!({"id": 7}),
+            json!(["ask_human"]),
+        ),
+        (
+            codes::ERR_BLOCKED_HOST,
+            address,
+            json!(["change_input", "ask_human"]),
+        ),
+    ] {
+        let failure = Failure::new(code).with_parameters(object(input.clone()));
+        assert_eq!(of(failure)["next"], expected, "{input}");
+    }
+    let slow = Failure::new(codes::EXECUTION_TIMEOUT).with_effect(Effect::None);
+    assert_eq!(of(slow.clone())["next"], json!(["wait", "change_input"]));
+    let answered = slow.with_upstream(Upstream::status(200));
+    assert_eq!(of(answered)["next"], json!(["wait"]));
+}
+
+#[test]
+fn a_refusal_that_names_wrong_members_is_about_the_input() {
+    let refused = Failure::new(Kind::of("HTTP_428").unwrap());
+    assert_eq!(of(refused.clone())["next"], json!(["ask_human"]));
+    let named = refused.with_violations([Violation::missing("/If-Match")]);
+    assert_eq!(of(named)["next"], json!(["change_input", "ask_human"]));
+}
+
+#[test]
+fn a_long_wait_also_asks_a_person() {
+    for (delay_ms, expected) in [
+        (60_000, json!(["wait"])),
+        (36_000_000, json!(["wait", "ask_human"])),
+    ] {
+        let failure = Failure::new(codes::ERR_HTTP_429_RATE_LIMITED).with_retry_after_ms(delay_ms);
+        assert_eq!(of(failure)["next"], expected);
+    }
+}
+
 #[test]
 fn use_alternative_is_a_move_only_if_there_is_an_alternative() {
     let failure = Failure::new(codes::ERR_OUTCOME_TOO_LARGE);

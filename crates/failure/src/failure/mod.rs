@@ -38,7 +38,7 @@ pub use parts::{
     ViolationKind,
 };
 pub use redacted::{Marked, Redacted};
-pub use repeat::{NextMove, Repeat, invites_repeat};
+pub use repeat::{LONG_DELAY_MS, NextMove, Repeat, invites_repeat};
 use shared::Shared;
 
 /// A typed failure.

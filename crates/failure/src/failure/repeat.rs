@@ -4,6 +4,7 @@
 //! on its effect and on the operation; that is decided here, once for all dialects.
 
 use panpan_catalogue::{Category, Effect, codes};
+use serde_json::Value;
 
 use super::{Failure, Parts};
 
@@ -15,6 +16,9 @@ panpan_catalogue::words! {
         Allowed = "allowed",
         /// The operation must not be repeated if it may have taken effect.
         OnlyWithoutEffect = "only_without_effect",
+        /// The identical call must not be repeated if it may have taken effect, but the call with the idempotency
+        /// key that the details name may: the service recognises that key.
+        WithKey = "with_key",
         /// The service forbids to repeat it, although the condition can pass.
         Refused = "refused",
         /// The failure is stored under the idempotency key, so repeating the call returns it again.
@@ -71,35 +75,79 @@ impl Failure {
     pub fn must_check_outcome(&self) -> bool {
         let may_have_happened = self.effect() == Effect::Unknown
             || self.code().as_str() == codes::ERR_IDEMPOTENCY_KEY_REUSED.code;
-        may_have_happened && !self.may_repeat()
+        may_have_happened && !self.may_repeat() && !self.is_answered_by_key()
+    }
+
+    /// Whether the call with the key that the details name gives the outcome, so that nothing has to be checked.
+    fn is_answered_by_key(&self) -> bool {
+        self.repeat() == Some(Repeat::WithKey) && self.effect() == Effect::Unknown
     }
 
     /// The moves of a caller, in the order to try them; at least one.
     pub fn next_moves(&self) -> Vec<NextMove> {
-        let mut moves = Vec::new();
-        if self.may_repeat() {
-            moves.push(NextMove::Wait);
-        } else if self.must_check_outcome() {
-            moves.push(NextMove::CheckOutcome);
-        }
-        // An effect that was applied needs no other input and no second call.
-        let is_applied = self.effect() == Effect::Applied && !self.may_repeat();
-        let has_alternative = !self.recovery().alternatives.is_empty();
+        let first = self.first_move();
+        let mut moves: Vec<NextMove> = first.into_iter().collect();
         // A remedy and its move have the same word.
         let others = self.remedies().iter();
         let others = others.filter_map(|it| NextMove::from_word(it.word()));
-        moves.extend(others.filter(|next| match next {
-            NextMove::Wait => false,
-            NextMove::UseAlternative => has_alternative,
-            NextMove::AskHuman => true,
-            _ => !is_applied,
-        }));
-        if moves.is_empty() {
+        moves.extend(others.filter(|next| Some(*next) != first && self.can_help(*next)));
+        let waits_long = self.recovery().retry_after_ms > Some(LONG_DELAY_MS);
+        if moves.is_empty() || (waits_long && !moves.contains(&NextMove::AskHuman)) {
             moves.push(NextMove::AskHuman);
         }
         moves
     }
+
+    /// The move that this occurrence asks for, whatever its code says.
+    fn first_move(&self) -> Option<NextMove> {
+        // The input gets the key that the details name.
+        let is_about_input = self.is_answered_by_key() || self.names_wrong_members();
+        match () {
+            () if self.may_repeat() => Some(NextMove::Wait),
+            () if self.must_check_outcome() => Some(NextMove::CheckOutcome),
+            () if is_about_input => Some(NextMove::ChangeInput),
+            () => None,
+        }
+    }
+
+    /// Whether the service refused the call without effect, and it is known which members of the input are wrong.
+    fn names_wrong_members(&self) -> bool {
+        let is_about_request = matches!(
+            self.category(),
+            Category::ClientError | Category::Validation
+        );
+        is_about_request && self.effect() == Effect::None && !self.violations().is_empty()
+    }
+
+    /// Whether a remedy of the code can help in this occurrence.
+    fn can_help(&self, next: NextMove) -> bool {
+        // An effect that was applied needs no other input and no second call.
+        let is_applied = self.effect() == Effect::Applied && !self.may_repeat();
+        match next {
+            NextMove::Wait => false,
+            NextMove::UseAlternative => !self.recovery().alternatives.is_empty(),
+            NextMove::AskHuman => true,
+            NextMove::ChangeInput => !is_applied && !self.is_outside_input(),
+            _ => !is_applied,
+        }
+    }
+
+    /// Whether no other input can change the cause: an address that is not in the input, or a service that was slow.
+    fn is_outside_input(&self) -> bool {
+        const ABOUT_ADDRESS: [&str; 2] =
+            [codes::ERR_DNS_FAILURE.code, codes::ERR_BLOCKED_HOST.code];
+        let is_about_address = ABOUT_ADDRESS.contains(&self.code().as_str());
+        let names_address = |it: &Value| it.as_str().is_some_and(|it| it.contains("://"));
+        let is_slow = self.category() == Category::Timeout && self.upstream().is_some();
+        match self.parameters() {
+            Some(input) if is_about_address => !input.values().any(names_address),
+            _ => is_slow && self.may_repeat(),
+        }
+    }
 }
+
+/// A delay beyond this is too long to be waited for without asking a person, in milliseconds.
+pub const LONG_DELAY_MS: u64 = 15 * 60 * 1000;
 
 /// Whether a sentence invites the reader to repeat the identical call, and says nothing else. Such sentences of
 /// third parties are dropped where the call must not be repeated. A sentence that demands something first or asks
@@ -142,7 +190,7 @@ impl Parts {
     fn is_safe_to_repeat(&self) -> bool {
         match self.repeat {
             Some(Repeat::Allowed) => true,
-            Some(Repeat::OnlyWithoutEffect) => self.effect == Effect::None,
+            Some(Repeat::OnlyWithoutEffect | Repeat::WithKey) => self.effect == Effect::None,
             Some(Repeat::Refused | Repeat::Frozen) => false,
             None => self.effect == Effect::None || self.effect == self.kind.default_effect(),
         }

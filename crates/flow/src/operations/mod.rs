@@ -67,6 +67,7 @@ fn related() -> Related {
     Related {
         shows_effect: OperationName::new("tasks/get").ok(),
         lists: OperationName::new("tasks/list").ok(),
+        shows_item: OperationName::new("tasks/get").ok(),
     }
 }
 

@@ -6,7 +6,10 @@
 //! without a key is never told to reuse one.
 
 mod change;
+mod delay;
+mod item;
 mod outcome;
+mod reason;
 
 use panpan_contract::operation::{OperationName, OperationType};
 use panpan_failure::{Effect, Failure, Kind, Recovery, Redacted, Repeat, codes, invites_repeat};
@@ -16,14 +19,11 @@ use super::claim::{honours_key, is_harmless};
 use super::request::Call;
 use super::stamp::{self, KEY_DETAIL};
 use crate::registry::{Operation, Registry};
+use crate::retry::is_not_connected;
 use change::change;
-use outcome::{another_key, check, frozen, took_effect};
-
-/// The shortest delay after the third failure in a row, and the longest delay.
-const WAIT_MS_MIN: u64 = 500;
-const WAIT_MS_MAX: u64 = 30_000;
-/// The length of a streak from which on the advice is also to ask a person.
-const LONG_STREAK: u32 = 3;
+use delay::{delay_ms, repeat};
+use item::version_argument;
+use outcome::{another_key, check, frozen, may_pass, repeats_with_key, took_effect};
 
 /// The facts about a call that are not in its failure.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +39,8 @@ struct Situation<'a> {
     honours_key: bool,
     /// How often the identical call has failed in a row, including this time.
     streak: u32,
+    /// For how long the host of the service has not been reached, in milliseconds.
+    unreachable_ms: u64,
     /// The delay that the failure itself states.
     stated_delay_ms: Option<u64>,
     /// The argument that contained the input, such as `input`, if the caller sent other arguments too.
@@ -47,6 +49,12 @@ struct Situation<'a> {
     shows_effect: Option<&'a str>,
     /// The operation that lists the existing items.
     lists: Option<&'a str>,
+    /// The operation that shows the item that a change is about.
+    shows_item: Option<&'a str>,
+    /// The argument that names the version that a change is about, such as `If-Match`.
+    version_argument: Option<&'a str>,
+    /// Whether that argument was sent.
+    has_version: bool,
 }
 
 /// The key of a call.
@@ -64,6 +72,8 @@ enum Key<'a> {
 pub(super) enum Retention {
     Kept,
     NotKept,
+    /// It was kept by an earlier call and is now replayed.
+    Replayed,
 }
 
 impl Dispatcher {
@@ -89,17 +99,52 @@ impl Dispatcher {
             }
             _ => failure,
         };
+        failure = with_key_detail(failure, operation, call);
         let stated_delay_ms = failure.stated_retry_after_ms().filter(|it| *it > 0);
         let before = failure.take_recovery();
+        let named = failure.details().and_then(|it| it.get(KEY_DETAIL));
+        let named = named.and_then(|it| it.as_str()).map(str::to_owned);
+        let registry = self.registry();
         let situation = Situation {
-            is_kept: retention == Retention::Kept,
+            is_kept: retention != Retention::NotKept,
             stated_delay_ms,
-            streak: self.streak(&failure, operation, call),
-            ..self.with_registry(|registry| situation(&failure, operation, call, registry))
+            streak: self.streak(&failure, operation, call, retention),
+            unreachable_ms: self.unreachable_ms(&failure, operation),
+            ..situation(named.as_deref(), operation, call, &registry)
         };
-        let recovery = recovery(&failure, before, situation);
-        failure.with_recovery(recovery)
+        advised(failure, before, situation)
     }
+}
+
+/// Names the key that the service got if only an earlier attempt may have had an effect.
+fn with_key_detail(failure: Redacted, operation: &Operation, call: &Call) -> Redacted {
+    let is_named = failure
+        .details()
+        .is_some_and(|it| it.contains_key(KEY_DETAIL));
+    if is_named || failure.repeat() != Some(Repeat::WithKey) {
+        return failure;
+    }
+    match stamp::key_for_details(&failure, operation, call) {
+        Some(key) => {
+            let failure = failure.into_failure();
+            failure.with_detail(KEY_DETAIL, key.as_str()).redacted()
+        }
+        None => failure,
+    }
+}
+
+/// A failure with its recovery in a situation, and with what the recovery says about repeating and the input.
+fn advised(failure: Redacted, before: Recovery, situation: Situation<'_>) -> Redacted {
+    let failure = item::with_version_violation(failure, situation);
+    let failure = reason::with_violations_in_message(failure);
+    let failure = match failure.repeat() == Some(Repeat::WithKey) {
+        true if !repeats_with_key(&failure, situation) => {
+            failure.with_repeat(Repeat::OnlyWithoutEffect)
+        }
+        _ => failure,
+    };
+    let recovery = recovery(&failure, before, situation);
+    failure.with_recovery(recovery)
 }
 
 /// Refusals because of the caller's own earlier calls; they do not count as failures of the operation.
@@ -110,32 +155,57 @@ const NOT_A_SERVICE_FAILURE: [&str; 2] = [
 
 impl Dispatcher {
     /// How often the identical call of this caller has failed in a row, including this time.
-    fn streak(&self, failure: &Failure, operation: &Operation, call: &Call) -> u32 {
+    fn streak(
+        &self,
+        failure: &Failure,
+        operation: &Operation,
+        call: &Call,
+        retention: Retention,
+    ) -> u32 {
         // Native handlers state their own delays.
         let is_of_service = operation.upstream().is_some() || failure.upstream().is_some();
         if !is_of_service || NOT_A_SERVICE_FAILURE.contains(&failure.code().as_str()) {
             return 0;
         }
-        if failure.may_repeat() {
-            let now = self.ports().clock.now();
-            return self.0.streaks.failed(operation.name().as_str(), call, now);
+        let name = operation.name().as_str();
+        if !may_pass(failure) {
+            self.0.streaks.ended(name, call);
+            return 0;
         }
-        self.0.streaks.ended(operation.name().as_str(), call);
+        let now = self.ports().clock.now();
+        match retention {
+            Retention::Replayed => self.0.streaks.current(name, call, now),
+            Retention::Kept | Retention::NotKept => self.0.streaks.failed(name, call, now),
+        }
+    }
+
+    /// For how long calls of the host of an operation have not reached it.
+    fn unreachable_ms(&self, failure: &Failure, operation: &Operation) -> u64 {
+        let Some(upstream) = operation.upstream() else {
+            return 0;
+        };
+        let service = upstream.service().name();
+        if is_not_connected(failure) {
+            let now = self.ports().clock.now();
+            return self.0.streaks.not_reached(service, now);
+        }
+        let has_answered = failure.upstream().is_some_and(|it| it.status.is_some());
+        if has_answered {
+            self.0.streaks.reached(service);
+        }
         0
     }
 }
 
 fn situation<'a>(
-    failure: &'a Failure,
+    named: Option<&'a str>,
     operation: &'a Operation,
     call: &'a Call,
     registry: &Registry,
 ) -> Situation<'a> {
-    let named = failure
-        .details()
-        .and_then(|it| it.get(KEY_DETAIL)?.as_str());
     let callable = |name: &&str| is_callable(name, call, registry);
     let related = &operation.registration.related;
+    let version_argument = version_argument(&operation.spec().input_schema);
     let name = |it: &'a Option<_>| it.as_ref().map(OperationName::as_str);
     Situation {
         key: match (call.caller_key(), named) {
@@ -148,10 +218,14 @@ fn situation<'a>(
         is_harmless: is_harmless(operation, &call.input),
         honours_key: honours_key(operation),
         streak: 0,
+        unreachable_ms: 0,
         stated_delay_ms: None,
         input_argument: call.input_argument,
         shows_effect: name(&related.shows_effect).filter(callable),
         lists: name(&related.lists).filter(callable),
+        shows_item: name(&related.shows_item).filter(callable),
+        version_argument,
+        has_version: version_argument.is_some_and(|it| call.input.get(it).is_some()),
     }
 }
 
@@ -189,7 +263,7 @@ fn recovery(failure: &Failure, mut recovery: Recovery, situation: Situation<'_>)
         }
     } else if failure.effect() == Effect::Applied {
         first.push(took_effect(situation));
-    } else if failure.must_check_outcome() {
+    } else if failure.must_check_outcome() || repeats_with_key(failure, situation) {
         first.extend(check(failure, situation, defaults));
     } else if failure.repeat() == Some(Repeat::Frozen) {
         first.push(frozen(situation));
@@ -234,44 +308,10 @@ fn is_advice(action: &str) -> bool {
         "What this call should create may already exist",
         "What this call should do may already be done",
     ];
-    let repeats = action.starts_with("Wait ") && action.contains(" ms, then repeat the ");
+    let is_wait = action.starts_with("Wait about ") || action.contains(" ms, then repeat the ");
+    let repeats = action.starts_with("Wait ") && action.contains(", then repeat the ") && is_wait;
     let looks = action.starts_with("Call ") && action.contains("whether this call took effect");
     repeats || looks || BEGINNINGS.iter().any(|it| action.starts_with(it))
-}
-
-/// The delay before a call is repeated: as the failure states, or longer with each failure in a row.
-fn delay_ms(current_ms: Option<u64>, kind: &Kind, situation: Situation<'_>) -> Option<u64> {
-    if situation.stated_delay_ms.is_some() {
-        return current_ms;
-    }
-    let default_ms = kind.default_retry_after_ms().or(current_ms)?;
-    // The first two failures of a streak have the delay of their code.
-    let Some(doublings @ 1..) = situation.streak.checked_sub(2) else {
-        return Some(default_ms);
-    };
-    let grown_ms = default_ms.max(WAIT_MS_MIN / 2) << doublings.min(16);
-    Some(grown_ms.min(WAIT_MS_MAX).max(default_ms))
-}
-
-/// How to repeat a call that may be repeated.
-fn repeat(failure: &Failure, situation: Situation<'_>, delay_ms: Option<u64>) -> String {
-    let wait = match delay_ms {
-        Some(delay_ms) if delay_ms > 0 => format!("Wait {delay_ms} ms, then repeat"),
-        _ => "Repeat".to_owned(),
-    };
-    let call = match situation.key {
-        Key::Caller(_) if !situation.is_harmless && failure.effect() != Effect::None => {
-            "the call with the same idempotency_key, so that nothing is done twice"
-        }
-        Key::Caller(_) if !situation.is_harmless => "the call with the same idempotency_key",
-        _ => "the identical call",
-    };
-    match situation.streak {
-        0..LONG_STREAK => format!("{wait} {call}"),
-        streak => format!(
-            "{wait} {call}; it has failed {streak} times in a row, so ask a person if it keeps failing"
-        ),
-    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use panpan_failure::{Failure, ViolationKind};
 
-use crate::schema::{INSIDE, NO_SUCH_MEMBER};
+use crate::schema::{INSIDE, NAMED, NO_SUCH_MEMBER};
 
 /// The maximum number of members that an action names.
 const CORRECTIONS_LIMIT: usize = 5;
@@ -12,8 +12,13 @@ const KEY_MEMBER: &str = "idempotency_key";
 const EXPECTED_BYTES_LIMIT: usize = 120;
 
 /// Names the members to correct and their expected values, unless there are too many. If the caller sent its
-/// input inside an argument, the names start with that argument: `input/limit`.
-pub(super) fn correction(failure: &Failure, argument: Option<&str>) -> Option<String> {
+/// input inside an argument, the names start with that argument: `input/limit`. `takes_key` says whether the call can
+/// have an idempotency key.
+pub(super) fn correction(
+    failure: &Failure,
+    argument: Option<&str>,
+    takes_key: bool,
+) -> Option<String> {
     let mut wrong: Vec<WrongMember<'_>> = Vec::new();
     for violation in failure.violations() {
         let name = violation.pointer.trim_start_matches('/');
@@ -23,6 +28,7 @@ pub(super) fn correction(failure: &Failure, argument: Option<&str>) -> Option<St
             wrong.push(WrongMember {
                 name,
                 argument,
+                takes_key,
                 is_missing: violation.kind == ViolationKind::Missing,
                 expected,
             });
@@ -31,18 +37,28 @@ pub(super) fn correction(failure: &Failure, argument: Option<&str>) -> Option<St
     // A missing parent of misplaced members is not listed separately.
     let parents: Vec<&str> = wrong.iter().filter_map(WrongMember::parent).collect();
     wrong.retain(|it| !(it.is_missing && parents.contains(&it.name)));
+    // A missing member that was sent under another name is not added as well.
+    let renamed: Vec<String> = wrong.iter().filter_map(WrongMember::right_name).collect();
+    wrong.retain(|it| !(it.is_missing && renamed.iter().any(|name| name == it.name)));
     if wrong.is_empty() || wrong.len() > CORRECTIONS_LIMIT {
         return None;
     }
     let rules: String = wrong.iter().filter_map(WrongMember::rule).collect();
-    let mut steps = vec![Step::Correct, Step::Add, Step::MoveOut, Step::LeaveOut];
+    let mut steps = vec![
+        Step::Correct,
+        Step::Add,
+        Step::Rename,
+        Step::RenameKey,
+        Step::MoveOut,
+        Step::LeaveOut,
+    ];
     let mut parents: Vec<&str> = wrong.iter().filter_map(WrongMember::parent).collect();
     parents.sort_unstable();
     parents.dedup();
     steps.extend(parents.into_iter().map(Step::MoveInto));
     let steps = steps.into_iter().filter_map(|step| {
         let names = wrong.iter().filter(|it| it.step() == step);
-        let names: Vec<String> = names.map(WrongMember::shown).collect();
+        let names: Vec<String> = names.map(WrongMember::named).collect();
         (!names.is_empty()).then(|| step.instruction(&names.join(", "), argument))
     });
     let steps: Vec<String> = steps.collect();
@@ -54,6 +70,7 @@ pub(super) fn correction(failure: &Failure, argument: Option<&str>) -> Option<St
 struct WrongMember<'a> {
     name: &'a str,
     argument: Option<&'a str>,
+    takes_key: bool,
     is_missing: bool,
     expected: Option<&'a str>,
 }
@@ -63,6 +80,10 @@ struct WrongMember<'a> {
 enum Step<'a> {
     Correct,
     Add,
+    /// It is known under a similar name.
+    Rename,
+    /// It is the key of the call under another name, such as that of the header.
+    RenameKey,
     /// It belongs inside this member.
     MoveInto(&'a str),
     /// It belongs next to the argument that contains the input.
@@ -75,6 +96,13 @@ impl Step<'_> {
         match self {
             Step::Correct => format!("correct {names}"),
             Step::Add => format!("add {names}"),
+            Step::Rename => format!("rename {names}"),
+            Step::RenameKey => match argument {
+                Some(argument) => {
+                    format!("write {names} as {KEY_MEMBER} next to {argument}, not inside it")
+                }
+                None => format!("rename {names} to {KEY_MEMBER}"),
+            },
             Step::MoveInto(parent) => {
                 let parent = within(argument, parent);
                 format!("write {names} inside {parent}")
@@ -94,6 +122,19 @@ impl<'a> WrongMember<'a> {
         self.expected?.strip_prefix(INSIDE)
     }
 
+    /// The pointer of the member that it should have been, without the first slash.
+    fn right_name(&self) -> Option<String> {
+        let right = self.expected?.strip_prefix(NAMED)?;
+        let siblings = self.name.rsplit_once('/').map(|(siblings, _)| siblings);
+        Some(siblings.map_or(right.to_owned(), |it| format!("{it}/{right}")))
+    }
+
+    /// Whether it is the key of the call in another notation. The key itself would have been taken out of the input.
+    fn is_key(&self) -> bool {
+        let plain = self.name.replace('-', "_").to_ascii_lowercase();
+        self.takes_key && plain == KEY_MEMBER && self.name != KEY_MEMBER
+    }
+
     fn step(&self) -> Step<'a> {
         if let Some(parent) = self.parent() {
             return Step::MoveInto(parent);
@@ -103,7 +144,9 @@ impl<'a> WrongMember<'a> {
             Some(NO_SUCH_MEMBER) if self.argument.is_some() && self.name == KEY_MEMBER => {
                 Step::MoveOut
             }
+            Some(NO_SUCH_MEMBER) if self.is_key() => Step::RenameKey,
             Some(NO_SUCH_MEMBER) => Step::LeaveOut,
+            Some(expected) if expected.starts_with(NAMED) => Step::Rename,
             _ => Step::Correct,
         }
     }
@@ -115,6 +158,14 @@ impl<'a> WrongMember<'a> {
         let has_rule = matches!(self.step(), Step::Correct | Step::Add);
         let rule = format!("{} must be {}. ", self.shown(), with_article(expected));
         has_rule.then_some(rule)
+    }
+
+    /// Its name as an instruction has it.
+    fn named(&self) -> String {
+        match self.expected.and_then(|it| it.strip_prefix(NAMED)) {
+            Some(right) => format!("{} to {right}", self.shown()),
+            None => self.shown(),
+        }
     }
 
     /// Its name as the caller sees it.
@@ -160,6 +211,7 @@ mod tests {
         correction(
             &Failure::new(codes::INVALID_INPUT).with_violations(violations),
             None,
+            true,
         )
     }
 
@@ -191,6 +243,18 @@ mod tests {
                 ],
                 Some("Write item, count inside body, then call again"),
             ),
+            (
+                vec![
+                    wrong("/limt").expected("named limit"),
+                    wrong("/body/skuu").expected("named sku"),
+                    Violation::missing("/body/sku"),
+                ],
+                Some("Rename limt to limit, body/skuu to sku, then call again"),
+            ),
+            (
+                vec![wrong("/Idempotency-Key").expected(NO_SUCH_MEMBER)],
+                Some("Rename Idempotency-Key to idempotency_key, then call again"),
+            ),
             (vec![wrong("")], None),
         ] {
             assert_eq!(corrected(violations).as_deref(), expected);
@@ -214,7 +278,27 @@ mod tests {
                 "Add input/body/sku, write idempotency_key next to input, not inside it, then call again",
             ),
         ] {
-            assert_eq!(correction(&failure, argument).as_deref(), Some(expected));
+            assert_eq!(
+                correction(&failure, argument, true).as_deref(),
+                Some(expected)
+            );
+        }
+    }
+
+    #[test]
+    fn a_read_that_takes_no_key_leaves_it_out() {
+        let unknown = Violation::value("/Idempotency-Key", "no").expected(NO_SUCH_MEMBER);
+        let failure = Failure::new(codes::INVALID_INPUT).with_violations([unknown]);
+        for (argument, takes_key, expected) in [
+            (None, false, "Leave out Idempotency-Key, then call again"),
+            (
+                Some("input"),
+                true,
+                "Write input/Idempotency-Key as idempotency_key next to input, not inside it, then call again",
+            ),
+        ] {
+            let found = correction(&failure, argument, takes_key);
+            assert_eq!(found.as_deref(), Some(expected));
         }
     }
 }

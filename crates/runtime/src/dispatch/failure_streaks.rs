@@ -1,7 +1,7 @@
 //! Counts how often the identical call of one caller failed in a row.
 //!
-//! The advised delay grows with the streak, and a long streak adds the advice to ask a person. Circuits
-//! count failures of the service separately.
+//! The advised delay grows with the streak, and a long streak adds the advice to ask a person. It also grows with the
+//! time for which a host is not reached, by whatever call. Circuits count failures of the service separately.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
@@ -20,7 +20,7 @@ const REMEMBERED_MS: u64 = 120_000;
 /// The maximum number of streaks; further ones are not counted.
 const STREAKS_LIMIT: usize = 4096;
 
-/// Streaks by operation, caller and input.
+/// Streaks by operation, caller and input, and of hosts that are not reached.
 #[derive(Debug, Default)]
 pub(super) struct FailureStreaks {
     streaks: Mutex<HashMap<u64, Streak>>,
@@ -32,13 +32,36 @@ pub(super) struct FailureStreaks {
 #[derive(Clone, Copy, Debug)]
 struct Streak {
     calls: u32,
+    first: Timestamp,
     last: Timestamp,
 }
 
 impl FailureStreaks {
-    /// Counts a failed call that may be repeated, and returns the length of its streak.
+    /// Counts a failed call whose condition may pass, and returns the length of its streak.
     pub(super) fn failed(&self, operation: &str, call: &Call, now: Timestamp) -> u32 {
-        self.count(self.hash(operation, call), now)
+        self.count(self.hash(operation, call), now).calls
+    }
+
+    /// The length of the streak of a call.
+    pub(super) fn current(&self, operation: &str, call: &Call, now: Timestamp) -> u32 {
+        let hash = self.hash(operation, call);
+        let streaks = lock(&self.streaks);
+        let streak = streaks.get(&hash).filter(|it| it.is_remembered(now));
+        streak.map_or(0, |it| it.calls)
+    }
+
+    /// Remembers that the host of a service was not reached, and returns for how long that has been so, in
+    /// milliseconds.
+    pub(super) fn not_reached(&self, service: &str, now: Timestamp) -> u64 {
+        let streak = self.count(self.hash_of_host(service), now);
+        milliseconds_between(streak.first, now)
+    }
+
+    /// Forgets that the host of a service was not reached.
+    pub(super) fn reached(&self, service: &str) {
+        if self.has_streaks.load(Ordering::Relaxed) {
+            self.end(self.hash_of_host(service));
+        }
     }
 
     /// Ends the streak of a call.
@@ -53,7 +76,11 @@ impl FailureStreaks {
         self.hasher.hash_one((operation, caller, &*call.input))
     }
 
-    fn count(&self, hash: u64, now: Timestamp) -> u32 {
+    fn hash_of_host(&self, service: &str) -> u64 {
+        self.hasher.hash_one(("host", service))
+    }
+
+    fn count(&self, hash: u64, now: Timestamp) -> Streak {
         let mut streaks = lock(&self.streaks);
         if streaks.len() >= STREAKS_LIMIT {
             streaks.retain(|_, streak| streak.is_remembered(now));
@@ -61,12 +88,16 @@ impl FailureStreaks {
         let before = streaks
             .get(&hash)
             .filter(|streak| streak.is_remembered(now));
-        let calls = before.map_or(0, |streak| streak.calls).saturating_add(1);
+        let streak = Streak {
+            calls: before.map_or(0, |it| it.calls).saturating_add(1),
+            first: before.map_or(now, |it| it.first),
+            last: now,
+        };
         if streaks.len() < STREAKS_LIMIT || streaks.contains_key(&hash) {
-            streaks.insert(hash, Streak { calls, last: now });
+            streaks.insert(hash, streak);
             self.has_streaks.store(true, Ordering::Relaxed);
         }
-        calls
+        streak
     }
 
     fn end(&self, hash: u64) {
@@ -91,39 +122,59 @@ mod tests {
         Timestamp::from_second(seconds).unwrap()
     }
 
+    fn calls(streaks: &FailureStreaks, hash: u64, now: Timestamp) -> u32 {
+        streaks.count(hash, now).calls
+    }
+
+    #[test]
+    fn a_host_is_remembered_since_it_was_first_not_reached() {
+        let streaks = FailureStreaks::default();
+        for (service, second, expected_ms) in [
+            ("a", 0, 0),
+            ("a", 10, 10_000),
+            ("b", 10, 0),
+            ("a", 60, 60_000),
+        ] {
+            assert_eq!(streaks.not_reached(service, at(second)), expected_ms);
+        }
+        streaks.reached("a");
+        assert_eq!(streaks.not_reached("a", at(61)), 0);
+        assert_eq!(streaks.not_reached("b", at(61)), 51_000);
+    }
+
     #[test]
     fn a_streak_ends_with_a_success() {
         let streaks = FailureStreaks::default();
-        assert_eq!(streaks.count(1, at(0)), 1);
-        assert_eq!(streaks.count(1, at(1)), 2);
-        assert_eq!(streaks.count(2, at(1)), 1);
+        assert_eq!(calls(&streaks, 1, at(0)), 1);
+        assert_eq!(calls(&streaks, 1, at(1)), 2);
+        assert_eq!(calls(&streaks, 2, at(1)), 1);
         streaks.end(1);
-        assert_eq!(streaks.count(1, at(2)), 1);
-        assert_eq!(streaks.count(2, at(2)), 2);
+        assert_eq!(calls(&streaks, 1, at(2)), 1);
+        assert_eq!(calls(&streaks, 2, at(2)), 2);
     }
 
     #[test]
     fn a_streak_expires() {
         let streaks = FailureStreaks::default();
-        assert_eq!(streaks.count(1, at(0)), 1);
-        assert_eq!(streaks.count(1, at(119)), 2);
-        assert_eq!(streaks.count(1, at(239)), 1);
+        assert_eq!(calls(&streaks, 1, at(0)), 1);
+        assert_eq!(calls(&streaks, 1, at(119)), 2);
+        assert_eq!(calls(&streaks, 1, at(239)), 1);
     }
 
     #[test]
     fn the_number_of_streaks_is_limited() {
         let streaks = FailureStreaks::default();
         for hash in 0..STREAKS_LIMIT as u64 + 10 {
-            streaks.count(hash, at(0));
+            calls(&streaks, hash, at(0));
         }
         assert_eq!(lock(&streaks.streaks).len(), STREAKS_LIMIT);
         let new = u64::MAX;
         assert_eq!(
-            (streaks.count(new, at(0)), streaks.count(new, at(0))),
+            (calls(&streaks, new, at(0)), calls(&streaks, new, at(0))),
             (1, 1)
         );
         assert_eq!(
-            (streaks.count(new, at(121)), streaks.count(new, at(122))),
+            (calls(&streaks, new, at(121)), calls(&streaks, new, at(122))),
             (1, 2)
         );
     }

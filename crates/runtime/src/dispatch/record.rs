@@ -47,9 +47,11 @@ impl Dispatcher {
     pub(super) fn count_finished(&self, finished: &Finished) {
         let claimed = &finished.claimed;
         if finished.outcome.is_ok() {
-            self.0
-                .streaks
-                .ended(claimed.operation.name().as_str(), &claimed.call);
+            let streaks = &self.0.streaks;
+            streaks.ended(claimed.operation.name().as_str(), &claimed.call);
+            if let Some(upstream) = claimed.operation.upstream() {
+                streaks.reached(upstream.service().name());
+            }
         }
         let retried = finished.ran.attempts_made > 1;
         let code = finished

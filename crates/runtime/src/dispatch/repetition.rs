@@ -1,6 +1,7 @@
 //! Recognises failures that say that a call was made before: what it creates exists, or what it does is done.
 //!
-//! Only the advice depends on it: the code and the effect stay as the service stated them.
+//! Only the advice depends on it: the code and the effect stay as the service stated them. A state that forbids the call
+//! is another matter: "has already been shipped and cannot be cancelled" says that nothing was cancelled.
 
 use panpan_failure::Failure;
 
@@ -78,6 +79,41 @@ const CODES: [(&str, Repetition); 7] = [
     ("DUPLICATE_PAYMENT", Repetition::IsDone),
 ];
 
+/// Words behind which a text names what cannot be done.
+const NEGATIONS: [&str; 13] = [
+    "cannot ",
+    "can not ",
+    "can't ",
+    "could not ",
+    "couldn't ",
+    "can no longer ",
+    "may not ",
+    "must not ",
+    "unable to ",
+    "not possible to ",
+    "failed to ",
+    "not allowed to ",
+    "too late to ",
+];
+
+/// Verbs whose participle is spelt with other letters.
+const IRREGULAR: [(&str, &str); 3] = [("paid", "pay"), ("sent", "send"), ("applied", "apply")];
+
+/// How many letters of a verb tell it from the others, whatever its form.
+const STEM_LETTERS: usize = 5;
+
+/// Texts for something that belongs to somebody else, so that no earlier call of this caller did it.
+const OF_ANOTHER: [&str; 8] = [
+    "by another",
+    "by a different",
+    "by someone else",
+    "by somebody else",
+    "by other",
+    "to another",
+    "another customer",
+    "another user",
+];
+
 /// What a failure says about an earlier call, if anything.
 pub(super) fn of(failure: &Failure) -> Option<Repetition> {
     let message = failure.message().to_ascii_lowercase();
@@ -96,13 +132,35 @@ pub(super) fn of(failure: &Failure) -> Option<Repetition> {
 fn after_already(message: &str) -> Option<Repetition> {
     message.split(" already ").skip(1).find_map(|rest| {
         let rest = rest.strip_prefix("been ").unwrap_or(rest);
-        let begins = |words: &[&str]| words.iter().any(|it| rest.starts_with(it));
-        match rest {
-            _ if begins(&EXISTS) => Some(Repetition::Exists),
-            _ if begins(&IS_DONE) => Some(Repetition::IsDone),
-            _ => None,
+        let begins =
+            |words: &[&'static str]| words.iter().find(|it| rest.starts_with(**it)).copied();
+        let is_of_another = OF_ANOTHER.iter().any(|it| rest.contains(it));
+        match (begins(&EXISTS), begins(&IS_DONE)) {
+            _ if is_of_another => None,
+            (Some(_), _) => Some(Repetition::Exists),
+            (None, Some(done)) => (!forbids_another(message, done)).then_some(Repetition::IsDone),
+            (None, None) => None,
         }
     })
+}
+
+/// Whether a text names something else that cannot be done, because this is done.
+fn forbids_another(message: &str, done: &str) -> bool {
+    let irregular = IRREGULAR.iter().find(|(participle, _)| done == *participle);
+    let verbs = [Some(done), irregular.map(|(_, verb)| *verb)];
+    let stems = verbs
+        .into_iter()
+        .flatten()
+        .map(|it| it.get(..STEM_LETTERS).unwrap_or(it));
+    let stems: Vec<&str> = stems.collect();
+    let forbidden = NEGATIONS
+        .iter()
+        .flat_map(|negation| message.split(negation).skip(1));
+    let mut verbs = forbidden.filter_map(|rest| {
+        let mut words = rest.split(|it: char| !it.is_ascii_alphanumeric());
+        words.find(|it| !["", "be", "been", "have"].contains(it))
+    });
+    verbs.any(|verb| !stems.iter().any(|stem| verb.starts_with(stem)))
 }
 
 fn found(text: &str, table: &[(&str, Repetition)]) -> Option<Repetition> {
@@ -139,6 +197,39 @@ mod tests {
                 "Invitation has already been sent to ann",
                 Some(Repetition::IsDone),
             ),
+            // The same cannot be done twice.
+            (
+                "Cannot cancel order ord_1: it is already cancelled",
+                Some(Repetition::IsDone),
+            ),
+            (
+                "The charge has already been captured and cannot be captured again",
+                Some(Repetition::IsDone),
+            ),
+            ("Unable to pay: already paid", Some(Repetition::IsDone)),
+            (
+                "Cannot create the order: it already exists",
+                Some(Repetition::Exists),
+            ),
+            // The state forbids something else.
+            (
+                "Order ord_1 has already been shipped and cannot be cancelled.",
+                None,
+            ),
+            (
+                "The order cannot be cancelled because the payment was already captured",
+                None,
+            ),
+            (
+                "Already sent, so it can no longer be edited; is already sent",
+                None,
+            ),
+            // Somebody else has it.
+            (
+                "The delivery slot has already been taken by another customer",
+                None,
+            ),
+            ("The name is already in use by a different account", None),
             ("the value is already too large", None),
             ("Duplicate members in the body", None),
             ("title is required", None),

@@ -52,7 +52,7 @@ impl Dispatcher {
                 // Advised again: this caller sent the key, but the first call may have had a generated one.
                 Ok(failure) => {
                     let failure = failure.redacted();
-                    Err(self.advise(failure, Some(operation), call, Retention::Kept))
+                    Err(self.advise(failure, Some(operation), call, Retention::Replayed))
                 }
                 Err(error) => Err(self.unreadable(&error.to_string(), operation, call)),
             },

@@ -91,17 +91,20 @@ pub(super) fn repeat(
     let is_relayed = failure.attempts().is_some();
     match failure.repeat() {
         Some(refused @ (Repeat::Refused | Repeat::Frozen)) => refused,
-        Some(known @ Repeat::OnlyWithoutEffect) if is_relayed => known,
+        Some(Repeat::OnlyWithoutEffect | Repeat::WithKey) if is_relayed => {
+            Repeat::OnlyWithoutEffect
+        }
         _ if may_be_repeated_by_caller(operation, call) => Repeat::Allowed,
         Some(Repeat::Allowed) if by_gateway => Repeat::Allowed,
         Some(Repeat::Allowed) if is_relayed && call.caller_key().is_some() => Repeat::Allowed,
+        _ if gets_generated_key(operation, call) => Repeat::WithKey,
         _ => Repeat::OnlyWithoutEffect,
     }
 }
 
-/// The key that the details name: an operator finds the call by it, and a service that recognises keys
-/// applies a repeated call only once.
-fn key_for_details(
+/// The key that the details name: the caller sent it, or the service recognises it and applies a repeated call only
+/// once. A generated key that the service does not get would only invite to repeat the call with it.
+pub(super) fn key_for_details(
     failure: &Failure,
     operation: &Operation,
     call: &Call,
@@ -109,7 +112,7 @@ fn key_for_details(
     let is_unknown = failure.code().as_str() == codes::ERR_OUTCOME_UNKNOWN.code;
     let may_have_happened = failure.effect() == Effect::Unknown;
     match &call.key {
-        Some(key) if is_unknown => Some(key.clone()),
+        Some(key) if is_unknown && call.caller_key().is_some() => Some(key.clone()),
         key if may_have_happened && gets_generated_key(operation, call) => {
             Some(key.clone().unwrap_or_else(|| call.service_key()))
         }

@@ -38,6 +38,8 @@ pub struct Related {
     pub shows_effect: Option<OperationName>,
     /// Lists the items whose identifiers this operation takes.
     pub lists: Option<OperationName>,
+    /// Shows the item that this operation changes.
+    pub shows_item: Option<OperationName>,
 }
 
 /// The handler.

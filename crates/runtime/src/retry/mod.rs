@@ -19,4 +19,4 @@ pub use panpan_contract::circuit::{CircuitRule, CircuitSettings};
 pub use panpan_contract::retry::{Attempt, Decision, StopReason, Terms, Waiting};
 pub use upstream::UpstreamHealth;
 pub(crate) use upstream::{CircuitPass, OperationUpstream};
-pub(crate) use verdict::Verdict;
+pub(crate) use verdict::{Verdict, is_not_connected};

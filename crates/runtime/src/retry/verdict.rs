@@ -94,6 +94,11 @@ impl Verdict {
     }
 }
 
+/// Whether a failure says that the host was not reached.
+pub(crate) fn is_not_connected(failure: &Failure) -> bool {
+    !was_connected(failure)
+}
+
 fn was_connected(failure: &Failure) -> bool {
     let answered = failure.upstream().is_some_and(|it| it.status.is_some());
     let reason = failure.details().and_then(|it| it.get("reason"));

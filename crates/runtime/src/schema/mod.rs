@@ -24,7 +24,7 @@ use serde_json::Value;
 
 pub use cost::{APPLIED_SUBSCHEMAS_LIMIT, NESTED_SUBSCHEMAS_LIMIT};
 use cost::{Cost, is_checked_within, pointers_bytes};
-pub(crate) use misplaced::INSIDE;
+pub(crate) use misplaced::{INSIDE, NAMED};
 use parts::Parts;
 pub use search::SEARCH_STEPS_LIMIT;
 use search::search;
@@ -171,7 +171,7 @@ impl Schema {
     /// The violations of an input, which also name where misplaced members belong.
     pub(crate) fn check_input(&self, source: &Value, input: &Value) -> Checked {
         let mut checked = self.check(source, input);
-        misplaced::name_parents(source, &mut checked.violations);
+        misplaced::name_parents(source, input, &mut checked.violations);
         checked
     }
 

@@ -5,6 +5,8 @@ use panpan_failure::{Failure, Remedy, Repeat, codes};
 use super::super::correction::correction;
 use super::super::repetition::{self, Repetition};
 use super::Situation;
+use super::item::read_first;
+use super::reason::instead_of_the_message;
 
 /// What to change before another call.
 pub(super) fn change(
@@ -32,15 +34,24 @@ pub(super) fn change(
     if let Some(action) = existing_item(failure, situation) {
         return action;
     }
+    if let Some(action) = read_first(failure, situation) {
+        return action;
+    }
     if let Some(action) = other_denial(failure) {
         return action;
     }
-    let corrected = correction(failure, situation.input_argument);
+    let corrected = correction(failure, situation.input_argument, !situation.is_read);
     if let Some(corrected) = corrected.filter(|_| input_is_wrong) {
         return corrected;
     }
     if defaults.is_empty() {
         defaults = failure.kind().default_recovery().required_actions;
+    }
+    let names_message = defaults.iter().any(|it| it.contains("the message"));
+    if let Some(action) =
+        instead_of_the_message(failure).filter(|_| names_message && input_is_wrong)
+    {
+        return action;
     }
     match defaults.len() {
         1 => defaults.remove(0),

@@ -1,8 +1,9 @@
 //! The advice about calls that took effect or may have, and about failures that their key keeps.
 
-use panpan_failure::{Failure, Remedy, Repeat, codes};
+use panpan_failure::{Effect, Failure, Remedy, Repeat, codes};
 
 use super::change::{change, existing_item};
+use super::delay::{asking_a_person, delay_before_another_ms, duration, waiting};
 use super::{Key, Situation};
 
 /// The operation with which an operator reopens a key.
@@ -33,13 +34,12 @@ pub(super) fn check(
     }
     let is_refused = failure.repeat() == Some(Repeat::Refused);
     if let Key::Generated(key) = situation.key
-        && situation.honours_key
-        && may_pass(failure)
-        && !is_refused
+        && repeats_with_key(failure, situation)
     {
+        let wait = waiting(delay_before_another_ms(situation));
         return vec![format!(
-            "Repeat the call with idempotency_key {key}: the service recognises it, so nothing is \
-             done twice"
+            "{wait} the call with idempotency_key {key}: the service recognises it, so nothing is done twice{}",
+            asking_a_person(situation)
         )];
     }
     let look = match situation.shows_effect {
@@ -73,6 +73,17 @@ pub(super) fn check(
     vec![look, then]
 }
 
+/// Whether the key that the failure names has to be sent with the next call: the service recognises it, but the caller
+/// did not know it.
+pub(super) fn repeats_with_key(failure: &Failure, situation: Situation<'_>) -> bool {
+    failure.repeat() == Some(Repeat::WithKey)
+        && matches!(situation.key, Key::Generated(_))
+        && failure.effect() == Effect::Unknown
+        && failure.code().as_str() != codes::ERR_IDEMPOTENCY_KEY_REUSED.code
+        && may_pass(failure)
+        && existing_item(failure, situation).is_none()
+}
+
 /// Whether the identical call could succeed if it did not take effect: its condition may pass, or only the
 /// response was lost.
 pub(super) fn may_pass(failure: &Failure) -> bool {
@@ -83,7 +94,7 @@ pub(super) fn may_pass(failure: &Failure) -> bool {
 fn make_again(failure: &Failure, situation: Situation<'_>) -> String {
     let is_kept = failure.repeat() == Some(Repeat::Frozen) || !failure.retryable();
     let unless = unless_it_took_effect(failure, situation);
-    match situation.key {
+    let again = match situation.key {
         Key::Caller(_) if situation.honours_key && !is_kept => {
             format!("{unless} repeat the call with the same idempotency_key")
         }
@@ -93,17 +104,18 @@ fn make_again(failure: &Failure, situation: Situation<'_>) -> String {
         ),
         Key::Generated(_) => format!("{unless} make the call again without an idempotency_key"),
         Key::None => format!("{unless} make the call again"),
-    }
+    };
+    again + &asking_a_person(situation)
 }
 
 /// The beginning of the advice to make a call again.
 fn unless_it_took_effect(failure: &Failure, situation: Situation<'_>) -> String {
-    match situation.stated_delay_ms {
+    match delay_before_another_ms(situation) {
         // The service may still be working on the request.
         _ if is_unanswered(failure) => {
             "If it did not, and still has not a minute later,".to_owned()
         }
-        Some(delay_ms) => format!("If it did not, wait {delay_ms} ms, then"),
+        Some(delay_ms) => format!("If it did not, wait {}, then", duration(delay_ms)),
         None => "If it did not,".to_owned(),
     }
 }

@@ -1,5 +1,8 @@
 //! The actions for every code in every situation of a call.
 
+mod items;
+mod waits;
+
 use panpan_failure::{NextMove, catalogue};
 
 use super::outcome::may_pass;
@@ -27,10 +30,14 @@ fn situations() -> Vec<Situation<'static>> {
                             is_harmless,
                             honours_key,
                             streak,
+                            unreachable_ms: 0,
                             stated_delay_ms: None,
                             input_argument: None,
                             shows_effect: related.map(|()| SHOW),
                             lists: related.map(|()| LIST),
+                            shows_item: related.map(|()| SHOW),
+                            version_argument: related.map(|()| "If-Match"),
+                            has_version: false,
                         });
                     }
                 }
@@ -44,8 +51,10 @@ fn situations() -> Vec<Situation<'static>> {
 fn repeats(situation: Situation<'_>) -> Vec<Repeat> {
     let has_caller_key = matches!(situation.key, Key::Caller(_));
     let allowed = situation.is_harmless || (situation.honours_key && has_caller_key);
+    let is_generated = matches!(situation.key, Key::Generated(_)) && situation.honours_key;
     let stamped = match allowed {
         true => Repeat::Allowed,
+        false if is_generated => Repeat::WithKey,
         false => Repeat::OnlyWithoutEffect,
     };
     let mut repeats = vec![stamped, Repeat::Refused];
@@ -70,13 +79,53 @@ fn kinds() -> Vec<Kind> {
         .collect()
 }
 
-fn check(failure: &Failure, situation: Situation<'_>) {
-    let recovery = recovery(failure, failure.recovery().clone(), situation);
+/// Checks that the first move and the first action are the same.
+fn check_moves(failure: &Failure, context: &str) {
+    let actions = &failure.recovery().required_actions;
+    let text = actions.join("; ");
+    let next = failure.next_moves();
+    let begins = |words: &[&str]| words.iter().any(|it| actions[0].starts_with(it));
+    let says = |words: &[&str]| words.iter().any(|it| text.contains(it));
+    let repeats = begins(&["Wait ", "Repeat the "]);
+    let with_key = repeats && text.contains("with idempotency_key gateway-");
+    let looks = says(&[
+        "to see whether this call took effect",
+        "Find out whether this call",
+    ]) || says(&[
+        "to get the outcome of that call",
+        "to see it",
+        "look at it",
+        "to see the result",
+    ]);
+    let is_wait = next[0] == NextMove::Wait;
+    assert_eq!(repeats && !with_key, is_wait, "{next:?} {context}");
+    assert!(
+        !with_key || next[0] == NextMove::ChangeInput,
+        "{next:?} {context}"
+    );
+    let is_check = next[0] == NextMove::CheckOutcome;
+    let is_applied = failure.effect() == Effect::Applied;
+    assert!(!is_check || looks || is_applied, "{next:?} {context}");
+    let changes = begins(&[
+        "Correct ",
+        "Rename ",
+        "Change the input",
+        "Compare the input",
+    ]);
+    let can_change = next.contains(&NextMove::ChangeInput);
+    assert!(!changes || can_change, "{next:?} {context}");
+}
+
+fn check(failure: Redacted, situation: Situation<'_>) {
+    let before = failure.recovery().clone();
+    let failure = &advised(failure, before, situation);
+    let recovery = failure.recovery();
     let context = format!(
         "{} {:?} {situation:?}: {recovery:?}",
         failure.code(),
         failure.repeat()
     );
+    check_moves(failure, &context);
     let text = recovery.required_actions.join("; ");
     let says = |part: &str| text.contains(part);
     assert!(!recovery.required_actions.is_empty(), "{context}");
@@ -103,11 +152,9 @@ fn check(failure: &Failure, situation: Situation<'_>) {
             Some(_) => says("Call s/show") && says("If it did not"),
             None => says("Find out") && says("If it did not"),
         };
-        let repeats_with_key = says("Repeat the call with idempotency_key gateway-1");
+        let repeats_with_key = says("epeat the call with idempotency_key gateway-1");
         assert!(looks || repeats_with_key, "{context}");
         assert!(!repeats_with_key || situation.honours_key, "{context}");
-        let next = failure.next_moves();
-        assert_eq!(next[0], NextMove::CheckOutcome, "{context}");
         if !may_pass(failure) || failure.repeat() == Some(Repeat::Refused) {
             assert!(!says("If it did not, make the call again"), "{context}");
         }
@@ -150,7 +197,7 @@ fn every_action_can_be_followed_in_every_situation() {
                         .with_repeat(repeat)
                         .redacted();
                     if repeat != Repeat::Frozen || failure.retryable() {
-                        check(&failure, situation);
+                        check(failure, situation);
                     }
                 }
             }
@@ -184,10 +231,14 @@ fn write_with(key: Key<'static>) -> Situation<'static> {
         is_harmless: false,
         honours_key: false,
         streak: 0,
+        unreachable_ms: 0,
         stated_delay_ms: None,
         input_argument: None,
         shows_effect: Some(SHOW),
         lists: Some(LIST),
+        shows_item: None,
+        version_argument: None,
+        has_version: false,
     }
 }
 
@@ -211,43 +262,6 @@ fn authored_actions_are_kept_and_missing_ones_are_added() {
         authored,
     ];
     assert_eq!(found, expected);
-}
-
-#[test]
-fn a_missing_item_is_listed_by_a_read_and_never_replaced_by_a_write() {
-    let failure = || {
-        Failure::new(Kind::of("HTTP_404").unwrap())
-            .with_upstream(panpan_failure::Upstream::status(404))
-    };
-    let write = write_with(Key::None);
-    let read = Situation {
-        is_read: true,
-        is_harmless: true,
-        ..write
-    };
-    assert_eq!(
-        actions(failure(), read),
-        ["List what exists with s/list, then ask for one of those"]
-    );
-    assert_eq!(
-        actions(failure(), write),
-        [
-            "Call s/list to see whether the item named in the input exists and is spelled correctly; \
-             do not change another item instead"
-        ]
-    );
-    // A delete whose first attempt lost its connection finds nothing the second time.
-    let after_lost_connection = failure()
-        .with_effect(Effect::Unknown)
-        .with_repeat(Repeat::Allowed);
-    let delete = Situation {
-        is_harmless: true,
-        ..write
-    };
-    assert_eq!(
-        actions(after_lost_connection, delete)[0],
-        "Call s/show to see whether this call took effect before doing anything else"
-    );
 }
 
 #[test]
@@ -297,22 +311,6 @@ fn a_service_that_did_not_respond_may_still_be_working() {
 }
 
 #[test]
-fn an_existing_item_is_looked_at_before_another_one_is_created() {
-    let failure =
-        || Failure::new(Kind::of("HTTP_400").unwrap()).with_message("Order already exists: o-1");
-    let write = write_with(Key::None);
-    assert!(
-        actions(failure(), write)[0].contains("call s/show to see it before doing anything else")
-    );
-    let read = Situation {
-        is_read: true,
-        is_harmless: true,
-        ..write
-    };
-    assert!(!actions(failure(), read)[0].contains("already exist"));
-}
-
-#[test]
 fn a_change_that_is_done_already_is_looked_at_before_anything_else() {
     for effect in [Effect::None, Effect::Unknown] {
         let failure = Failure::new(codes::TOOL_FAILED)
@@ -339,41 +337,6 @@ fn a_stated_delay_is_kept_where_a_write_has_to_be_checked_first() {
 }
 
 #[test]
-fn a_denial_for_another_reason_than_access_does_not_ask_for_a_credential() {
-    for (message, asks_for_access) in [
-        ("insufficient buying power", false),
-        ("Repository was archived so is read-only.", false),
-        ("User lacks the scope orders:write", true),
-        ("api.example.com answered HTTP 403", true),
-        ("Forbidden", true),
-    ] {
-        let failure = Failure::new(Kind::of("HTTP_403").unwrap())
-            .with_message(message)
-            .with_upstream(panpan_failure::Upstream::status(403));
-        let found = actions(failure, write_with(Key::None));
-        assert_eq!(
-            found[0].contains("obtain access"),
-            asks_for_access,
-            "{found:?}"
-        );
-    }
-}
-
-#[test]
-fn a_change_of_a_missing_item_is_never_redirected_to_another_item() {
-    for code in ["ARTIFACT_NOT_FOUND", "ERR_HTTP_404_NOT_FOUND", "HTTP_410"] {
-        for lists in [Some(LIST), None] {
-            let situation = Situation {
-                lists,
-                ..write_with(Key::None)
-            };
-            let found = actions(Failure::new(Kind::of(code).unwrap()), situation);
-            assert!(found[0].contains("do not change another item"), "{found:?}");
-        }
-    }
-}
-
-#[test]
 fn an_action_that_invites_a_forbidden_repeat_is_removed() {
     let failure = Failure::new(Kind::of("HTTP_500").unwrap())
         .with_actions(["Retry the request", "Tell the warehouse"])
@@ -382,22 +345,4 @@ fn an_action_that_invites_a_forbidden_repeat_is_removed() {
     let found = actions(failure, write_with(Key::None));
     assert_eq!(found.last().unwrap(), "Tell the warehouse");
     assert!(!found.iter().any(|it| it.contains("Retry")), "{found:?}");
-}
-
-#[test]
-fn the_delay_grows_with_every_failure_in_a_row() {
-    let failure = Failure::new(Kind::of("HTTP_503").unwrap())
-        .with_effect(Effect::None)
-        .with_repeat(Repeat::Allowed)
-        .redacted();
-    let waits = [0, 1, 2, 3, 20].map(|streak| {
-        let situation = Situation {
-            streak,
-            ..write_with(Key::None)
-        };
-        recovery(&failure, Recovery::default(), situation).retry_after_ms
-    });
-    let default = failure.kind().default_retry_after_ms().unwrap();
-    assert!(waits[0] == Some(default) && waits.is_sorted(), "{waits:?}");
-    assert_eq!(waits[4], Some(WAIT_MS_MAX.max(default)));
 }
