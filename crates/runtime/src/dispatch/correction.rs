@@ -8,6 +8,8 @@ use crate::schema::{INSIDE, NO_SUCH_MEMBER};
 const CORRECTIONS_LIMIT: usize = 5;
 /// An argument of the call itself, which callers sometimes write into the input.
 const KEY_MEMBER: &str = "idempotency_key";
+/// What is expected of a member that is known, but must not be sent.
+const NO_VALUE: &str = "no value";
 /// The longest expected value that an action repeats, in bytes.
 const EXPECTED_BYTES_LIMIT: usize = 120;
 
@@ -103,7 +105,7 @@ impl<'a> WrongMember<'a> {
             Some(NO_SUCH_MEMBER) if self.argument.is_some() && self.name == KEY_MEMBER => {
                 Step::MoveOut
             }
-            Some(NO_SUCH_MEMBER) => Step::LeaveOut,
+            Some(NO_SUCH_MEMBER | NO_VALUE) => Step::LeaveOut,
             _ => Step::Correct,
         }
     }
@@ -190,6 +192,10 @@ mod tests {
                     Violation::missing("/body"),
                 ],
                 Some("Write item, count inside body, then call again"),
+            ),
+            (
+                vec![wrong("/updates/id").expected(NO_VALUE)],
+                Some("Leave out updates/id, then call again"),
             ),
             (vec![wrong("")], None),
         ] {
