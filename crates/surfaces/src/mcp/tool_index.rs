@@ -182,10 +182,18 @@ impl Entry {
             takes_key: key::takes_argument(spec),
             returns_content: output::is_content(&spec.output_schema),
             has_headers: schema.contains("\"x-mcp-header\""),
-            task: TaskUse::of(spec),
+            task: task_use(spec),
             ask_first: ask_first(spec),
             words: SearchEntry::of(spec),
         }
+    }
+}
+
+/// Whether an operation runs as a task. A task cannot call an operation on tasks.
+fn task_use(spec: &OperationSpec) -> Option<TaskUse> {
+    match spec.name.as_str().starts_with("tasks/") {
+        true => Some(TaskUse::Forbidden),
+        false => TaskUse::of(spec),
     }
 }
 
