@@ -88,7 +88,7 @@ struct Call {
     definition: Box<Definition>,
 }
 
-/// What a task calls, or how it ended without a call.
+/// What a task calls, or how it ended without a call. A task without an operation only groups others.
 fn call(
     dispatcher: &Dispatcher,
     clients: Option<&dyn TaskClients>,
@@ -102,7 +102,6 @@ fn call(
     if definition.origin.needs_completed() {
         return Err(stand_in(dispatcher, contents.original, &definition).into());
     }
-    // A task without an operation only groups others.
     let Some(schemas) = &definition.schemas else {
         return Err(completed(&json!({}), None).into());
     };
@@ -121,9 +120,7 @@ fn call(
         caller: caller.clone(),
         ..CallRequest::from_wire(&method, Value::Null)
     };
-    let options = call_options(&definition);
-    let prepared = options.and_then(|options| Ok((inputs(contents, &mut definition)?, options)));
-    let (inputs, options) = match prepared {
+    let (inputs, options) = match prepared(contents, &mut definition) {
         Ok(prepared) => prepared,
         Err(failure) => {
             let task = (task.row.id, &definition);
@@ -151,6 +148,15 @@ fn call(
         state,
         definition: Box::new(definition),
     })
+}
+
+/// The input and the options of the call.
+fn prepared(
+    contents: Contents,
+    definition: &mut Definition,
+) -> Result<(Map<String, Value>, TaskCallOptions), Failure> {
+    let options = call_options(definition)?;
+    Ok((inputs(contents, definition)?, options))
 }
 
 fn state(task: &ClaimedTask, definition: &Definition, scope: Option<Scope>) -> TaskState {

@@ -342,4 +342,15 @@ mod tests {
         make_names_unique(&mut entries);
         assert_eq!(entries.map(|entry| entry.tool.is_some()), [true, false]);
     }
+
+    #[test]
+    fn operations_on_tasks_do_not_run_as_tasks() {
+        for (name, expected) in [
+            ("tasks/get", Some(TaskUse::Forbidden)),
+            ("shop/tasks", None),
+        ] {
+            let spec = OperationSpec::new(name.parse().unwrap(), OperationType::Query);
+            assert_eq!(Entry::new(&spec).task, expected, "{name}");
+        }
+    }
 }
