@@ -1,7 +1,7 @@
 //! What to do about the failure of a task.
 //!
-//! The dispatcher advises a caller who can call again. Whoever reads the failure of a task changes the task and executes
-//! its flow instead, and may have to look at the task whose result was the input.
+//! The dispatcher advises a caller who can call again. A caller who reads the failure of a task changes the task and
+//! executes its flow instead, and may have to look at the task whose result was the input.
 
 use std::ops::ControlFlow;
 
@@ -27,6 +27,9 @@ const OF_DIRECT_CALLS: [&str; 8] = [
     "Once that is fixed, call again",
     "Request less, without an idempotency_key",
 ];
+
+/// The beginning of advice that helps after a task, too: a direct call with its key gets the outcome of the same call.
+const WITH_KEY_OF_TASK: &str = "Repeat the call with idempotency_key ";
 
 /// The end of advice to call again after something else.
 const THEN_CALL_AGAIN: &str = ", then call again";
@@ -80,6 +83,9 @@ fn actions(
 /// An action of the dispatcher, as far as it can be followed in a flow.
 fn kept(action: &str) -> Option<String> {
     let waits = action.starts_with("Wait ") && action.contains(" ms, then repeat the ");
+    if action.starts_with(WITH_KEY_OF_TASK) {
+        return Some(action.to_owned());
+    }
     if waits || OF_DIRECT_CALLS.iter().any(|it| action.starts_with(it)) {
         return None;
     }
