@@ -29,6 +29,14 @@ pub(crate) enum TaskError {
         /// Whether this caller has sent no token.
         is_anonymous: bool,
     },
+    /// A task shall have the `user_id` of another caller.
+    #[error("user_id is {user}, but the caller is {caller}")]
+    OtherUser {
+        /// The `user_id`.
+        user: String,
+        /// The name of the caller.
+        caller: String,
+    },
     /// The owner of the flow may not call the operation of a task, or it does not exist any more.
     #[error(
         "task {task} calls {operation}, and there is no operation of this name that you may call"
@@ -176,6 +184,9 @@ impl From<TaskError> for Failure {
             TaskError::NotOwned { task, is_anonymous } => {
                 not_owned(task, is_anonymous).with_message(message)
             }
+            TaskError::OtherUser { caller, .. } => {
+                other_user(&caller).with_message(message)
+            }
             TaskError::NotCallable { task, operation } => {
                 not_callable(task, &operation).with_message(message)
             }
@@ -239,11 +250,22 @@ fn not_owned(task: TaskId, is_anonymous: bool) -> Failure {
     about(failure, task).with_detail("reason", "the task belongs to another caller")
 }
 
+fn other_user(caller: &str) -> Failure {
+    Failure::new(codes::TASK_NOT_OWNED)
+        .with_detail("reason", "User ID mismatch")
+        .with_actions([format!(
+            "Leave out user_id, or set it to {caller}: only a token with the scope panpan:tasks may name another caller"
+        )])
+}
+
 fn not_callable(task: TaskId, operation: &str) -> Failure {
     let alternative = "Cancel the task with tasks/cancel, then execute another one";
     about(Failure::new(codes::EXECUTOR_NOT_FOUND), task)
         .with_detail("executor", operation)
-        .with_actions(["Change schemas.method of the task with tasks/update"])
+        .with_actions([
+            "Call services/list to find an operation that you may call, then change schemas.method of the task with \
+             tasks/update",
+        ])
         .with_alternatives([alternative.into()])
 }
 

@@ -135,8 +135,8 @@ impl Flows {
             return Ok(());
         };
         let root = read.iter_mut().find(|it| it.task.parent.is_none());
-        let expected = "tasks/execute with the id of the root and webhook_config";
-        let joins = || refused_webhook("the tasks join a flow that exists already", expected);
+        let action = "Leave out webhook_config, and call tasks/execute with the id of the root and webhook_config";
+        let joins = || refused_webhook("the tasks join a flow that exists already", action);
         root.ok_or_else(joins)?.task.definition.webhook = Some(webhook);
         Ok(())
     }
@@ -146,8 +146,9 @@ impl Flows {
         let webhook = read_webhook(params)?;
         if webhook.is_some() && self.webhook_key().is_none() {
             let reason = "this server has no webhooks";
-            let expected = "no webhook, or a server with the setting tasks.webhook_secret";
-            return Err(refused_webhook(reason, expected));
+            let action = "Leave out webhook_config and follow the flow with tasks/events or tasks/get, or ask the \
+                          operator of this server to set tasks.webhook_secret";
+            return Err(refused_webhook(reason, action));
         }
         Ok(webhook)
     }

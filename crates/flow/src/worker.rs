@@ -3,9 +3,11 @@
 //! One transaction ends a batch of attempts and claims the next tasks, so that many tasks share a commit. `attempt` runs
 //! one task, and `held` looks after those that run.
 
+mod advice;
 mod attempt;
 mod clients;
 mod held;
+mod refused;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,9 +23,10 @@ use crate::limits::{OPERATION_MISSING_MS, Offered, Room, TaskLimits};
 use crate::ports;
 use crate::task::TaskId;
 pub use attempt::RESULT_BYTES_LIMIT;
-use attempt::{TaskProgress, refused_to_owner, run_attempt};
+use attempt::{TaskProgress, run_attempt};
 pub use clients::{TaskClients, TaskOwners};
 use held::{HeldTask, HeldTasks, Keeper, until};
+use refused::refused_to_owner;
 
 /// The settings of a worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -272,7 +275,7 @@ impl Worker {
         let (clients, owners) = (self.clients.clone(), self.owners.clone());
         let ends = EndOnDrop::new(sender, lease);
         self.ports.spawn.spawn(Box::pin(async move {
-            let refused = refused_to_owner(owners.as_deref(), &task).await;
+            let refused = refused_to_owner(&dispatcher, owners.as_deref(), &task).await;
             let ended = match refused {
                 Some(ended) => ended,
                 None => run_attempt(&dispatcher, clients.as_deref(), task, stop, progress).await,

@@ -154,3 +154,34 @@ fn a_reference_to_the_task_of_another_caller_is_one_to_no_task() {
         assert_eq!(foreign["code"], missing["code"], "{missing}");
     }
 }
+
+#[test]
+fn a_task_cannot_be_created_in_the_name_of_another_caller() {
+    let Callers { flow, bob, .. } = callers();
+    let id = new_id();
+    let as_user = |user: &str| {
+        let mut task = task(&id, "demo/echo", json!({}));
+        task["user_id"] = json!(user);
+        task
+    };
+    let changed = json!({"task_id": id, "updates": {"user_id": "ann"}});
+    let code = |response: &Value| response["error"]["code"].clone();
+    for (method, params, expected) in [
+        ("tasks.create", as_user("ann"), json!(-32004)),
+        (
+            "tasks.create",
+            json!({"tasks": [as_user("ann")]}),
+            json!(-32004),
+        ),
+        (
+            "tasks.execute",
+            json!({"tasks": [as_user("ann")]}),
+            json!(-32004),
+        ),
+        ("tasks.create", as_user("bob"), Value::Null),
+        ("tasks.update", changed, json!(-32004)),
+    ] {
+        let response = flow.rpc_with(&bob, method, params);
+        assert_eq!(code(&response), expected, "{method}: {response}");
+    }
+}

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
+mod advice;
 mod bodies;
 mod codes;
 mod isolation;

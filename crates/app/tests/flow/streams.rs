@@ -1,5 +1,8 @@
 //! Events of a flow as server-sent events.
 
+use std::io::Read as _;
+use std::net::TcpStream;
+
 use panpan_testkit::http;
 use serde_json::{Value, json};
 
@@ -142,4 +145,51 @@ fn an_execution_without_room_for_a_stream_is_answered_without_one() {
     let path = format!("/tasks/{id}/events");
     let events = http::request(&flow.server.address, "GET", &path, "", "");
     assert_eq!(events.status, 503, "{}", events.text());
+}
+
+/// What failed is the stream: a client that executes its tasks again does everything twice.
+#[test]
+fn a_stream_that_breaks_off_does_not_invite_to_execute_again() {
+    let flow = Flow::start();
+    let id = new_id();
+    let params = json!({
+        "tasks": [task(&id, "demo/wait", json!({"ms": 600_000}))],
+        "use_streaming": true,
+    });
+    let body = json!({"jsonrpc": "2.0", "id": 7.5, "method": "tasks.execute", "params": params});
+    let address = &flow.server.address;
+    let mut executed = http::open(address, "POST", "/tasks", http::JSON, body.to_string());
+    http::read_until(&mut executed, "in_progress");
+    let path = format!("/tasks/{id}/events");
+    let mut followed = http::open(address, "GET", &path, "", "");
+    http::read_until(&mut followed, "in_progress");
+    flow.server.signal("TERM");
+    let last_of = |stream: &mut TcpStream| {
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        let from_error = &text[text.find("event: error").unwrap()..];
+        events(from_error).remove(0)
+    };
+    let (_, name, error) = last_of(&mut executed);
+    assert_eq!((name.as_str(), &error["id"]), ("error", &json!(7.5)));
+    let data = &error["error"]["data"];
+    assert_eq!(data["code"], "ERR_OVERLOADED");
+    let residual = &data["panpan"];
+    assert_eq!(residual["retryable"], false, "{error}");
+    assert_eq!(residual["effect"], "unknown", "{error}");
+    let actions = residual["recovery"]["required_actions"].to_string();
+    assert!(
+        actions.contains(&format!("GET {path} and the header Last-Event-ID: ")),
+        "{error}"
+    );
+    assert!(actions.contains("do not execute them again"), "{error}");
+    // A stream that only reads may be opened again.
+    let (_, _, error) = last_of(&mut followed);
+    assert_eq!(error["retryable"], true, "{error}");
+    assert!(
+        error
+            .to_string()
+            .contains(&format!("GET {path} and the header Last-Event-ID: ")),
+        "{error}"
+    );
 }

@@ -19,6 +19,10 @@ fn a_file_that_cannot_be_read_is_named_with_the_reason() {
             Some("{\"name\": \"a\", \"name\": \"b\"}"),
             "at /name: expected each member once, found a duplicate",
         ),
+        (
+            Some("\u{feff}[]"),
+            "\"flow.json\" begins with a byte order mark, which is not JSON",
+        ),
         (Some("7"), "\"flow.json\" contains a number, and no tasks"),
     ] {
         if let Some(content) = content {
@@ -31,6 +35,29 @@ fn a_file_that_cannot_be_read_is_named_with_the_reason() {
         assert!(messages.contains("\nhint: "), "{messages}");
         assert!(output.stdout.is_empty());
     }
+}
+
+/// Another command would open another, empty store.
+#[test]
+fn a_store_that_is_lost_is_not_suggested_for_the_next_command() {
+    let place = Place::local();
+    let tasks = json!([task(
+        1,
+        "a",
+        "demo/divide",
+        json!({"dividend": 6, "divisor": 0})
+    )]);
+    let file = place.folder.file("flow.json", tasks.to_string());
+    let output = place
+        .folder
+        .run(&["task", "run", &file, "--local", "--store", "memory:"]);
+    let messages = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{messages}");
+    assert!(
+        messages.contains("hint: the store memory: keeps no tasks"),
+        "{messages}"
+    );
+    assert!(!messages.contains("task retry"), "{messages}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use panpan_failure::Violation;
 use panpan_runtime::ports::StoreError;
 
 use super::caller::Caller;
-use crate::plan::{PlanProblem, ProblemKind, Problems};
+use crate::plan::{About, PlanProblem, ProblemKind, Problems};
 use crate::ports::{Key, NewRow, Row, Rows, StoredOutcome};
 use crate::state::State;
 use crate::step::Run;
@@ -35,18 +35,39 @@ pub(super) async fn take_inputs(
     let originals: Vec<TaskId> = originals.into_iter().collect();
     let mut found = rows.find(&originals).await?;
     found.retain(|row| caller.visible.includes(row));
-    let ids: BTreeMap<Key, TaskId> = found.iter().map(|row| (row.key, row.id)).collect();
-    let keys: Vec<Key> = ids.keys().copied().collect();
+    let originals: BTreeMap<Key, &Row> = found.iter().map(|row| (row.key, row)).collect();
+    let keys: Vec<Key> = originals.keys().copied().collect();
     for some in keys.chunks(READ_AT_ONCE) {
         for stored in rows.definitions(some).await? {
             let original = Definition::from_text(&stored.text).map_err(|_| StoreError::Damaged)?;
-            let of_this = |it: &&mut ReadTask| archived(&it.task) == ids.get(&stored.key).copied();
+            let row = originals.get(&stored.key).ok_or(StoreError::Damaged)?;
+            let of_this = |it: &&mut ReadTask| archived(&it.task) == Some(row.id);
             for archive in tasks.iter_mut().filter(of_this) {
+                if is_changed(&original, row.run.generation) {
+                    let pointer = archive.place.member("original_task_id");
+                    problems.note(ProblemKind::Schema, || changed(row.id, pointer));
+                }
                 take_inputs_of(archive, &original, problems);
             }
         }
     }
     Ok(())
+}
+
+/// Whether the inputs or the operation of a task were changed after it completed: its result is not theirs.
+pub(super) fn is_changed(definition: &Definition, generation: u32) -> bool {
+    definition.changed_after == Some(generation)
+}
+
+/// The problem with an archive of such a task: it would record what never happened.
+pub(super) fn changed(task: TaskId, pointer: String) -> PlanProblem {
+    let reason = format!(
+        "task {task} was changed after it completed, so its result is not that of its inputs"
+    );
+    let violation = Violation::value(pointer, reason)
+        .expected("a task that has not been changed since it completed");
+    let action = format!("Call tasks/execute with {task}, then archive it when it has completed");
+    PlanProblem::new(ProblemKind::Schema, task, violation).about(About::Advice(action))
 }
 
 fn take_inputs_of(archive: &mut ReadTask, original: &Definition, problems: &mut Problems) {

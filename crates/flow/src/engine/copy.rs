@@ -6,11 +6,12 @@ use std::ops::ControlFlow;
 use panpan_failure::Violation;
 use panpan_runtime::ports::Ids;
 
+use super::archive::{changed, is_changed};
 use super::caller::Caller;
 use super::create::{Created, Release, add};
 use super::view::{FoundTask, find, tree_definitions};
 use crate::error::TaskError;
-use crate::plan::{PlanError, PlanProblem, ProblemKind, Problems};
+use crate::plan::{About, PlanError, PlanProblem, ProblemKind, Problems};
 use crate::ports::Rows;
 use crate::references::{Reference, redirect, visit_references};
 use crate::state::State;
@@ -71,6 +72,11 @@ pub(crate) async fn copy(
     for original in &originals {
         let definition = Definition::of_stored(&original.definition)?;
         copies.check_references(original, &definition, &mut problems);
+        let is_archive = matches!((command.origin)(original.row.id), Provenance::Archive(_));
+        if is_archive && is_changed(&definition, original.row.run.generation) {
+            let kind = ProblemKind::Schema;
+            problems.note(kind, || changed(original.row.id, "/task_id".to_owned()));
+        }
         tasks.push(copies.task(original, definition, &mut dropped));
     }
     problems.or_err(|| ())?;
@@ -116,7 +122,7 @@ impl Copies {
         })
     }
 
-    /// An input cannot refer to the result of a task that is not part of the copy.
+    /// An input cannot refer to the result of a task that is not part of the copy, unless the copy never runs.
     fn check_references(
         &self,
         original: &FoundTask,
@@ -124,6 +130,9 @@ impl Copies {
         problems: &mut Problems,
     ) {
         let (task, root) = (original.row.id, original.root);
+        if (self.origin)(task).needs_completed() {
+            return;
+        }
         let _ = visit_references(&definition.inputs, |found| {
             if let Ok(reference) = found.read()
                 && !self.ids.contains_key(&reference.task)
@@ -154,6 +163,7 @@ impl Copies {
         definition.origin = (self.origin)(old);
         // The copy is another flow, perhaps of another caller.
         definition.webhook = None;
+        definition.changed_after = None;
         ReadTask {
             task: NewTask {
                 id,
@@ -178,5 +188,9 @@ fn outside(task: TaskId, root: TaskId, pointer: &str, reference: &Reference) -> 
             "{root}, the root of the flow, with copy_children: true, which copies both"
         ))
         .actual(reference.task.to_string());
-    PlanProblem::new(ProblemKind::Dependency, task, violation)
+    let action = format!(
+        "Call tasks/copy with task_id {root} and copy_children true, which copies the whole flow; or with origin_type \
+         link or archive to keep the result without running the task"
+    );
+    PlanProblem::new(ProblemKind::Dependency, task, violation).about(About::Advice(action))
 }

@@ -62,6 +62,9 @@ pub(crate) async fn update(
         true => check_plan(rows, caller, &row, updates, &mut changed).await?,
         false => Vec::new(),
     };
+    if row.run.state == State::Completed && is_other_call(&definition, &changed) {
+        changed.changed_after = Some(row.run.generation);
+    }
     let key = row.key;
     let mut written = change_state(rows, row, change).await?;
     if updates.dependencies.is_some() {
@@ -73,6 +76,12 @@ pub(crate) async fn update(
     }
     rest(rows, &written.may_rest).await?;
     Ok((current(rows, key).await?, written.stopped))
+}
+
+/// Whether a task would call something else, so that the result it has is not that of its inputs.
+fn is_other_call(before: &Definition, after: &Definition) -> bool {
+    let method = |it: &Definition| it.operation();
+    before.inputs != after.inputs || method(before) != method(after)
 }
 
 /// The task as it was last written.

@@ -61,6 +61,10 @@ pub(crate) enum Visible {
 }
 
 impl Visible {
+    pub(crate) fn is_all(&self) -> bool {
+        *self == Visible::All
+    }
+
     pub(crate) fn includes(&self, row: &Row) -> bool {
         match self {
             Visible::All => true,

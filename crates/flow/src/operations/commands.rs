@@ -7,7 +7,8 @@ use panpan_runtime::Context;
 use serde_json::{Value, json};
 
 use super::caller;
-use crate::engine::{Cancel, Copy, Execute, Executed, Release, Update};
+use crate::engine::{Caller, Cancel, Copy, Execute, Executed, Release, Update};
+use crate::error::TaskError;
 use crate::flows::Flows;
 use crate::plan::{PlanError, PlanProblem, ProblemKind};
 use crate::task::{Provenance, TaskId, read_task_id, read_updates};
@@ -18,6 +19,7 @@ pub(super) async fn create(
     input: Arc<Value>,
 ) -> Result<Value, Failure> {
     let caller = caller(&context);
+    check_user(&caller, &input)?;
     let created = flows.create(&input, &caller, Release::Later);
     let created = created.await?;
     let task = |id: &TaskId| json!({"id": id.to_string(), "status": created.state(*id).word()});
@@ -45,6 +47,7 @@ pub(super) async fn execute(
         (None, None) => return Err(misused(Violation::missing("/tasks")).into()),
         (Some(tasks), None) => {
             let tasks = json!({"tasks": tasks, "webhook_config": input.get("webhook_config")});
+            check_user(&caller, &tasks)?;
             let created = flows.create(&tasks, &caller, Release::Now).await?;
             // For protocols that answer with the new task.
             context.set_extra(Some(json!({"task": {"created_at": created.at}})));
@@ -87,6 +90,24 @@ fn misused(violation: Violation) -> PlanError {
     PlanError::one(PlanProblem::new(ProblemKind::Malformed, None, violation))
 }
 
+/// Refuses a `user_id` that names another caller. One without a token has no name that could differ.
+fn check_user(caller: &Caller, input: &Value) -> Result<(), TaskError> {
+    let Some(name) = caller.owner.as_deref().filter(|_| !caller.visible.is_all()) else {
+        return Ok(());
+    };
+    let tasks = input.get("tasks").and_then(Value::as_array);
+    let mut tasks = std::iter::once(input).chain(tasks.into_iter().flatten());
+    let is_other = |task: &Value| Some(task.get("user_id")?.as_str()?.to_owned());
+    let other = tasks.find_map(|it| is_other(it).filter(|user| user != name && !user.is_empty()));
+    match other {
+        None => Ok(()),
+        Some(user) => Err(TaskError::OtherUser {
+            user,
+            caller: name.to_owned(),
+        }),
+    }
+}
+
 pub(super) async fn update(
     flows: Flows,
     context: Context,
@@ -97,7 +118,9 @@ pub(super) async fn update(
         (Err(id), Err(updates)) => return Err(id.and(updates).into()),
         (Err(error), Ok(_)) | (Ok(_), Err(error)) => return Err(error.into()),
     };
-    let row = flows.update(&caller(&context), command).await?;
+    let caller = caller(&context);
+    check_user(&caller, input.get("updates").unwrap_or(&Value::Null))?;
+    let row = flows.update(&caller, command).await?;
     Ok(json!({"id": row.id.to_string(), "status": row.run.state.word()}))
 }
 

@@ -21,7 +21,7 @@ use crate::authority::Authority;
 use crate::engine::{Authorities, CallableMethods, Caller, Visible};
 use crate::flows::{Flows, TASKS_SCOPE};
 use crate::plan::Methods;
-use crate::task::is_on_tasks;
+use crate::task::{is_on_tasks, whole_number};
 pub use notify::WEBHOOK_SENDER;
 
 /// The operations of these flows. Webhooks need the operation [`WEBHOOK_SENDER`], too.
@@ -96,17 +96,9 @@ fn caller(context: &Context) -> Caller {
     }
 }
 
-/// A number in an input that its schema accepts: a whole one that every JSON parser reads exactly, perhaps written with a
-/// decimal point.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a whole number from 0 to NUMBER_LIMIT"
-)]
+/// A number in an input that its schema accepts.
 fn number(input: &Value, name: &str) -> Option<u64> {
-    let value = input.get(name)?;
-    let written = value.as_f64().filter(|it| it.fract() == 0.0 && *it >= 0.0);
-    value.as_u64().or_else(|| Some(written? as u64))
+    whole_number(input.get(name)?)
 }
 
 /// Knows the operations that can be called with any authority.

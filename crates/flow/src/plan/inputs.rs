@@ -13,7 +13,7 @@ use super::{Draft, Methods, PlanProblem, ProblemKind, Problems};
 use crate::references::{
     REFERENCES_LIMIT, SHOWN_POINTER_BYTES_LIMIT, has_references, visit_references,
 };
-use crate::task::{Definition, Provenance, ReadTask, TaskId};
+use crate::task::{Definition, ReadTask, TaskId};
 
 /// The draft of schemas that state none.
 const DEFAULT_DRAFT: &str = "http://json-schema.org/draft-07/schema#";
@@ -73,9 +73,9 @@ impl Draft<'_> {
     fn check_references(&mut self, at: usize) -> Vec<String> {
         let tasks = self.tasks;
         let task = &tasks[at].task;
-        // The references of an archive are no longer resolved.
-        let is_archive = matches!(task.definition.origin, Provenance::Archive(_));
-        if is_archive || !has_references(&task.definition.inputs) {
+        // The references of a link and of an archive are not resolved.
+        let is_not_run = task.definition.origin.needs_completed();
+        if is_not_run || !has_references(&task.definition.inputs) {
             return Vec::new();
         }
         let dependencies = task.dependencies.iter().map(|it| it.id);

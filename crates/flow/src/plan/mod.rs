@@ -275,7 +275,7 @@ fn check_limits(tasks: &[ReadTask]) -> Result<(), PlanError> {
             problems.note(kind, || {
                 let pointer = place.member("dependencies");
                 let violation = Violation::value(pointer, "too many dependencies")
-                    .expected(format!("at most {DEPENDENCIES_LIMIT}"))
+                    .expected(format!("at most {DEPENDENCIES_LIMIT} dependencies"))
                     .actual(count);
                 PlanProblem::new(kind, task.id, violation)
             });
@@ -284,9 +284,12 @@ fn check_limits(tasks: &[ReadTask]) -> Result<(), PlanError> {
     if total > TOTAL_DEPENDENCIES_LIMIT {
         problems.note(kind, || {
             let violation = Violation::value("/tasks", "too many dependencies in all tasks")
-                .expected(format!("at most {TOTAL_DEPENDENCIES_LIMIT}"))
+                .expected(format!("at most {TOTAL_DEPENDENCIES_LIMIT} dependencies in all tasks"))
                 .actual(total);
-            PlanProblem::new(kind, None, violation)
+            PlanProblem::new(kind, None, violation).about(About::Advice(format!(
+                "Leave out dependencies, or create the tasks with several requests: all tasks of one together may have \
+                 {TOTAL_DEPENDENCIES_LIMIT}"
+            )))
         });
     }
     problems.or_err(|| ())

@@ -84,6 +84,8 @@ pub enum About {
     Roots(Vec<TaskId>),
     /// A task that already has the id of a new one.
     Existing(TaskId),
+    /// What to do about it, where the expected value does not say it.
+    Advice(String),
     /// An operation that does not exist.
     Method {
         /// Its name.
@@ -280,28 +282,43 @@ impl From<PlanError> for Failure {
 fn with_about(failure: Failure, about: &About) -> Failure {
     match about {
         About::Value => failure,
-        About::Cycle(cycle) => failure
-            .with_detail("cycle", listed_cycle(cycle))
-            // The first task is in the list twice.
-            .with_detail("cycle_length", cycle.len().saturating_sub(1)),
-        About::Roots(roots) if roots.is_empty() => failure,
-        About::Roots(roots) => failure.with_detail("roots", listed(roots)),
+        About::Advice(action) => failure.with_actions([action.as_str()]),
+        About::Cycle(cycle) => {
+            let action = match failure.code().as_str() == codes::CIRCULAR_DEPENDENCY.code {
+                true => "Remove one of the dependencies between the tasks in cycle, then call again",
+                false => "Change the parent_id of one of the tasks in cycle, then call again",
+            };
+            failure
+                .with_detail("cycle", listed_cycle(cycle))
+                // The first task is in the list twice.
+                .with_detail("cycle_length", cycle.len().saturating_sub(1))
+                .with_actions([action])
+        }
+        About::Roots(roots) => {
+            let failure = failure.with_actions([
+                "Give every task except one a parent_id, then call again: a flow has one root, the task without one",
+            ]);
+            match roots.is_empty() {
+                true => failure,
+                false => failure.with_detail("roots", listed(roots)),
+            }
+        }
         About::Existing(id) => failure.with_actions([format!(
             "Call tasks/get with {id} first: an earlier request may have created these tasks; use new ids only for \
              other work"
         )]),
         About::Method { name, similar } => {
             let failure = failure.with_detail("executor", name.as_str());
+            let find = "Call services/list to find the operation, then set schemas.method to its name";
             let Some(nearest) = similar.first() else {
-                return failure;
+                return failure.with_actions([find]);
             };
-            let mut actions = vec![format!(
-                "Set schemas.method to {nearest} if that is what you meant"
-            )];
-            actions.extend(failure.recovery().required_actions.iter().cloned());
             failure
                 .with_detail("nearest", similar.clone())
-                .with_actions(actions)
+                .with_actions([
+                    format!("Set schemas.method to {nearest} if that is what you meant"),
+                    format!("Otherwise: {find}"),
+                ])
         }
     }
 }

@@ -7,7 +7,7 @@ use panpan_failure::pointer::joined;
 use panpan_runtime::{IdempotencyKey, shown};
 use serde_json::{Map, Value};
 
-use super::members::wrong_type;
+use super::members::{whole_number, wrong_type};
 
 const CALL: &str = "call";
 const KEY: &str = "idempotency_key";
@@ -63,7 +63,7 @@ fn key(value: &Value, pointer: String) -> Result<IdempotencyKey, Violation> {
 
 fn timeout(value: &Value, pointer: String) -> Result<NonZeroU64, Violation> {
     const EXPECTED: &str = "a whole number from 1";
-    let number = value.as_u64().and_then(NonZeroU64::new);
+    let number = whole_number(value).and_then(NonZeroU64::new);
     number.ok_or_else(|| match value.is_number() {
         true => Violation::value(pointer, "Value out of range")
             .expected(EXPECTED)

@@ -47,6 +47,9 @@ pub struct Definition {
     /// Where messages about the flow are sent; only a root has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) webhook: Option<Webhook>,
+    /// The generation that has completed with other inputs or another operation than these.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) changed_after: Option<u32>,
     // Nested, not flattened: a member that a later version knows must not be read as that member.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     extra: Map<String, Value>,
@@ -143,6 +146,7 @@ impl Definition {
             retry: None,
             origin: Provenance::default(),
             webhook: None,
+            changed_after: None,
             extra: Map::new(),
         })
     }
@@ -216,6 +220,7 @@ impl Definition {
             retry: summary.retry,
             origin: summary.origin,
             webhook: summary.webhook,
+            changed_after: None,
             extra: Map::new(),
         })
     }

@@ -142,6 +142,22 @@ pub(super) fn is_deeper_than(value: &Value, levels: usize) -> bool {
     }
 }
 
+/// A whole number, perhaps written with a decimal point, that every JSON parser reads exactly.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a whole number from 0 to 2^53"
+)]
+pub(crate) fn whole_number(value: &Value) -> Option<u64> {
+    const EXACT: std::ops::RangeInclusive<f64> = 0.0..=9_007_199_254_740_991.0;
+    let written = || {
+        value
+            .as_f64()
+            .filter(|it| it.fract() == 0.0 && EXACT.contains(it))
+    };
+    value.as_u64().or_else(|| Some(written()? as u64))
+}
+
 /// The violation for a value of the wrong type.
 pub(super) fn wrong_type(pointer: String, expected: &str, actual: &Value) -> Violation {
     let reason = format!("wrong type: found {}", type_name(actual));
@@ -167,6 +183,20 @@ mod tests {
         ] {
             assert!(!is_deeper_than(&value, levels), "{value}");
             assert!(levels == 0 || is_deeper_than(&value, levels - 1), "{value}");
+        }
+    }
+
+    #[test]
+    fn a_whole_number_may_have_a_decimal_point() {
+        for (value, number) in [
+            (json!(2), Some(2)),
+            (json!(2.0), Some(2)),
+            (json!(2.5), None),
+            (json!(-2.0), None),
+            (json!(1e300), None),
+            (json!("2"), None),
+        ] {
+            assert_eq!(whole_number(&value), number, "{value}");
         }
     }
 

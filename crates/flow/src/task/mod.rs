@@ -18,6 +18,7 @@ pub(crate) use call_options::TaskCallOptions;
 pub use definition::{Definition, InvalidName, NAME_CHARACTERS_LIMIT, SCHEMA_TYPES, Schemas};
 pub(crate) use definition::{is_archive, is_on_tasks, original_with_result, stored_webhook};
 pub use id::{InvalidTaskId, TaskId};
+pub(crate) use members::whole_number;
 pub use members::{NESTING_LIMIT, RequestPlace};
 pub(crate) use read::too_many_tasks;
 pub use read::{ReadTask, Unread, read_task_id, read_tasks};

@@ -8,7 +8,7 @@ use panpan_failure::pointer::joined;
 use panpan_runtime::shown;
 use serde_json::{Map, Value, json};
 
-use super::members::wrong_type;
+use super::members::{whole_number, wrong_type};
 
 /// The largest `max_attempts`.
 pub const RETRY_ATTEMPTS_LIMIT: u32 = 100;
@@ -107,7 +107,7 @@ impl<'a> Reader<'a> {
         let Some(value) = self.given(NAME) else {
             return DEFAULT_ATTEMPTS;
         };
-        let number = value.as_u64().and_then(|it| u32::try_from(it).ok());
+        let number = whole_number(value).and_then(|it| u32::try_from(it).ok());
         match number.filter(|it| (1..=RETRY_ATTEMPTS_LIMIT).contains(it)) {
             Some(attempts) => attempts,
             None => {

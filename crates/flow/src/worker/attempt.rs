@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use panpan_contract::operation::OperationName;
 use panpan_contract::retry::Attempt;
-use panpan_failure::{Effect, Failure, Redacted, Violation, codes};
+use panpan_failure::{Effect, Failure, Redacted, codes};
 use panpan_runtime::ports::Scope;
 use panpan_runtime::{
     AskClient, CallRequest, CancellationToken, Dispatcher, IdempotencyKey, Identity, Origin,
@@ -14,15 +14,16 @@ use panpan_runtime::{
 };
 use serde_json::{Map, Value, json};
 
-use super::clients::{TaskClients, TaskOwners};
+use super::advice::advised;
+use super::clients::TaskClients;
+use super::refused::{not_called, not_offered, refused, refused_method, stand_in, unreadable};
 use crate::authority::Authority;
 use crate::engine::{ClaimedTask, Contents, Ended, NOTIFY};
 use crate::kept::kept_text;
-use crate::limits::OPERATION_MISSING_MS;
 use crate::plan::inputs::input_violations;
 use crate::ports::Ending;
 use crate::references::{ReferenceError, Unresolved, may_have_references, resolve_stored};
-use crate::task::{Definition, Provenance, TaskCallOptions, is_on_tasks};
+use crate::task::{Definition, Provenance, TaskCallOptions, TaskId};
 
 /// The largest result of a task, in bytes. What was returned beside it is kept as far as there is room.
 pub const RESULT_BYTES_LIMIT: usize = 4 * 1024 * 1024;
@@ -56,21 +57,6 @@ impl ReportProgress for TaskProgress {
     }
 }
 
-/// How a task ends whose owner had a token and has none any more.
-pub(super) async fn refused_to_owner(
-    owners: Option<&dyn TaskOwners>,
-    task: &ClaimedTask,
-) -> Option<Ended> {
-    let (owners, owner) = (owners?, task.row.owner.as_deref()?);
-    if owners.has_token(owner).await {
-        return None;
-    }
-    let failure = Failure::new(codes::FORBIDDEN)
-        .with_message("the owner of the task has no valid token any more, so it was not run")
-        .with_actions(["Execute the task again when its owner has a new token"]);
-    Some(failed_before("", failure))
-}
-
 /// Runs one attempt.
 pub(super) async fn run_attempt(
     dispatcher: &Dispatcher,
@@ -79,11 +65,16 @@ pub(super) async fn run_attempt(
     stop: CancellationToken,
     progress: Arc<TaskProgress>,
 ) -> Ended {
+    let id = task.row.id;
     match call(dispatcher, clients, task, stop, progress) {
-        Ok(Call { request, state }) => {
+        Ok(Call {
+            request,
+            state,
+            definition,
+        }) => {
             let (method, history) = (request.operation.clone(), state.history.clone());
             let attempt = dispatcher.dispatch_task(*request, state).await;
-            after(attempt, &method, history)
+            after(attempt, &method, history, (id, &definition))
         }
         Err(ended) => *ended,
     }
@@ -93,9 +84,11 @@ pub(super) async fn run_attempt(
 struct Call {
     request: Box<CallRequest>,
     state: TaskState,
+    /// Without its inputs, unless they have references.
+    definition: Box<Definition>,
 }
 
-/// What a task calls, or how it ended without a call.
+/// What a task calls, or how it ended without a call. A task without an operation only groups others.
 fn call(
     dispatcher: &Dispatcher,
     clients: Option<&dyn TaskClients>,
@@ -105,20 +98,19 @@ fn call(
 ) -> Result<Call, Box<Ended>> {
     let contents = std::mem::take(&mut task.contents);
     let mut definition = Definition::from_text(&contents.definition)
-        .map_err(|error| failed_before("", unreadable(&error)))?;
+        .map_err(|error| refused(dispatcher, "", unreadable(&error)))?;
     if definition.origin.needs_completed() {
-        return Err(stand_in(contents.original, definition.origin).into());
+        return Err(stand_in(dispatcher, contents.original, &definition).into());
     }
-    // A task without an operation only groups others.
     let Some(schemas) = &definition.schemas else {
         return Err(completed(&json!({}), None).into());
     };
     let method = schemas.method().to_owned();
     if let Some(failure) = refused_method(&method) {
-        return Err(failed_before(&method, failure).into());
+        return Err(refused(dispatcher, &method, failure).into());
     }
     if dispatcher.with_registry(|it| it.get(&method).is_none()) {
-        return Err(not_offered(&task, &method).into());
+        return Err(not_offered(dispatcher, &task, &method).into());
     }
     let authority = contents.authority.as_deref().map(Authority::from_text);
     let owner = authority.as_ref().map(Authority::state_owner);
@@ -128,11 +120,12 @@ fn call(
         caller: caller.clone(),
         ..CallRequest::from_wire(&method, Value::Null)
     };
-    let options = call_options(&definition);
-    let prepared = options.and_then(|options| Ok((inputs(contents, &mut definition)?, options)));
-    let (inputs, options) = match prepared {
+    let (inputs, options) = match prepared(contents, &mut definition) {
         Ok(prepared) => prepared,
-        Err(failure) => return Err(not_called(dispatcher, request, &definition, failure).into()),
+        Err(failure) => {
+            let task = (task.row.id, &definition);
+            return Err(not_called(dispatcher, request, task, failure).into());
+        }
     };
     let service_key = service_key(&task);
     let scope = scope(service_key.as_ref(), &method, caller.as_deref());
@@ -153,7 +146,17 @@ fn call(
     Ok(Call {
         request: Box::new(request),
         state,
+        definition: Box::new(definition),
     })
+}
+
+/// The input and the options of the call.
+fn prepared(
+    contents: Contents,
+    definition: &mut Definition,
+) -> Result<(Map<String, Value>, TaskCallOptions), Failure> {
+    let options = call_options(definition)?;
+    Ok((inputs(contents, definition)?, options))
 }
 
 fn state(task: &ClaimedTask, definition: &Definition, scope: Option<Scope>) -> TaskState {
@@ -176,7 +179,12 @@ fn client(
 }
 
 /// How the task goes on after an attempt.
-fn after(attempt: TaskAttempt, method: &str, history: Vec<Attempt>) -> Ended {
+fn after(
+    attempt: TaskAttempt,
+    method: &str,
+    history: Vec<Attempt>,
+    (id, definition): (TaskId, &Definition),
+) -> Ended {
     if let Some(after_ms) = attempt.retry_after_ms {
         let history: Vec<Attempt> = history.into_iter().chain(attempt.attempt).collect();
         let history = serde_json::to_string(&history).unwrap_or_default().into();
@@ -186,26 +194,7 @@ fn after(attempt: TaskAttempt, method: &str, history: Vec<Attempt>) -> Ended {
     let extra = answer.extra.take();
     match answer.into_value() {
         Ok(output) => completed(&output, extra.as_deref()),
-        Err(failure) => failed(method, &failure, extra.as_deref()),
-    }
-}
-
-/// The end of a task whose operation cannot be called: the same failure as that of a call that is refused.
-fn not_called(
-    dispatcher: &Dispatcher,
-    request: CallRequest,
-    definition: &Definition,
-    failure: Failure,
-) -> Ended {
-    let method = request.operation.clone();
-    let request = CallRequest {
-        input: Value::Object(definition.inputs.clone()).into(),
-        ..request
-    };
-    let refused = dispatcher.reject(request, failure.with_effect(Effect::None));
-    match refused.into_value() {
-        Err(failure) => failed(&method, &failure, None),
-        Ok(output) => completed(&output, None),
+        Err(failure) => failed(method, &advised(failure, id, definition), extra.as_deref()),
     }
 }
 
@@ -227,76 +216,11 @@ fn is_first_run(task: &ClaimedTask, origin: Provenance) -> bool {
 }
 
 /// Only the engine makes tasks that call an internal operation.
-fn origin(method: &str) -> Origin {
+pub(super) fn origin(method: &str) -> Origin {
     match method {
         NOTIFY => Origin::Internal,
         _ => Origin::Wire,
     }
-}
-
-/// Why a task does not call an operation on tasks. It may have been stored before such calls were refused.
-fn refused_method(method: &str) -> Option<Failure> {
-    if method == NOTIFY || !is_on_tasks(method) {
-        return None;
-    }
-    let violation = Violation::value(
-        "/schemas/method",
-        "a task cannot call an operation on tasks",
-    )
-    .expected("an operation outside tasks/")
-    .actual(method.to_owned());
-    let failure = Failure::new(codes::INVALID_TASK_SCHEMA)
-        .with_message(format!("a task cannot call {method}: it works on tasks"))
-        .with_violation(violation)
-        .with_actions(["Change schemas.method of the task with tasks/update"]);
-    Some(failure)
-}
-
-/// A link or an archive has the result of its original, and calls no operation.
-fn stand_in(result: Option<Arc<str>>, origin: Provenance) -> Ended {
-    if let Some(result) = result {
-        return Ended::With(Ending::Completed { result });
-    }
-    let original = origin.original().map(|it| it.to_string());
-    let failure = Failure::new(codes::INVALID_TASK_SCHEMA)
-        .with_message(format!(
-            "the original of this {} is no longer completed: {}",
-            origin.word(),
-            original.as_deref().unwrap_or_default()
-        ))
-        .with_detail("original_task_id", original)
-        .with_actions(["Execute the original until it completes, then this task again"]);
-    failed_before("", failure)
-}
-
-/// This process does not offer the operation. Unless no process has offered it for long, the source was removed since the
-/// claim, and the next claim leaves the task to others.
-fn not_offered(task: &ClaimedTask, method: &str) -> Ended {
-    if !task.is_given_up {
-        let history = task.history.clone();
-        return Ended::Retry {
-            after_ms: 0,
-            history: history.unwrap_or_else(|| "[]".into()),
-        };
-    }
-    let minutes = OPERATION_MISSING_MS / 60_000;
-    let name = method.trim_start_matches('/');
-    let effect = match task.row.run.attempts > 1 {
-        // An earlier attempt may have taken effect.
-        true => Effect::Unknown,
-        false => Effect::None,
-    };
-    let failure = Failure::new(codes::EXECUTOR_NOT_FOUND)
-        .with_message(format!(
-            "no process that runs tasks of this store has offered the operation {name} for {minutes} minutes"
-        ))
-        .with_detail("method", name)
-        .with_actions([
-            format!("Start a gateway or a worker with the source of {name} and the same store, then execute the task again"),
-            "Or change schemas.method of the task to an operation that services/list shows".to_owned(),
-        ])
-        .with_effect(effect);
-    failed(method, &failure.redacted(), None)
 }
 
 /// The inputs with the results that they refer to, checked against the schema of the task.
@@ -345,7 +269,7 @@ fn scope(key: Option<&IdempotencyKey>, method: &str, caller: Option<&Identity>) 
     Some(Scope::of(caller.map(|it| it.id.as_str()), &operation, key?))
 }
 
-fn completed(output: &Value, extra: Option<&Value>) -> Ended {
+pub(super) fn completed(output: &Value, extra: Option<&Value>) -> Ended {
     let result = output.to_string();
     if result.len() > RESULT_BYTES_LIMIT {
         let failure = Failure::new(codes::ERR_OUTCOME_TOO_LARGE)
@@ -360,11 +284,7 @@ fn completed(output: &Value, extra: Option<&Value>) -> Ended {
     Ended::With(Ending::Completed { result })
 }
 
-fn failed_before(method: &str, failure: Failure) -> Ended {
-    failed(method, &failure.with_effect(Effect::None).redacted(), None)
-}
-
-fn failed(method: &str, failure: &Redacted, extra: Option<&Value>) -> Ended {
+pub(super) fn failed(method: &str, failure: &Redacted, extra: Option<&Value>) -> Ended {
     let (code, message) = (failure.code(), failure.message());
     let error = match method {
         "" => format!("{code}: {message}"),
@@ -375,32 +295,4 @@ fn failed(method: &str, failure: &Redacted, extra: Option<&Value>) -> Ended {
         error: error.into(),
         failure: kept_text(&failure, extra, RESULT_BYTES_LIMIT).into(),
     })
-}
-
-fn unreadable(error: &serde_json::Error) -> Failure {
-    Failure::new(codes::INTERNAL)
-        .with_message("the stored task cannot be read")
-        .caused_by(error)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Tasks like these may be stored already.
-    #[test]
-    fn a_task_that_calls_an_operation_on_tasks_is_not_run() {
-        for method in ["tasks/execute", "/tasks/copy", "/tasks/notify"] {
-            let failure = refused_method(method).unwrap().redacted();
-            assert_eq!(failure.code().as_str(), "INVALID_TASK_SCHEMA", "{method}");
-            assert_eq!(failure.violations()[0].pointer, "/schemas/method");
-        }
-        for method in [NOTIFY, "demo/echo", "/demo/tasks"] {
-            assert_eq!(
-                refused_method(method).map(Failure::redacted),
-                None,
-                "{method}"
-            );
-        }
-    }
 }

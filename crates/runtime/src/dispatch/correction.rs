@@ -8,6 +8,8 @@ use crate::schema::{INSIDE, NAMED, NO_SUCH_MEMBER};
 const CORRECTIONS_LIMIT: usize = 5;
 /// An argument of the call itself, which callers sometimes write into the input.
 const KEY_MEMBER: &str = "idempotency_key";
+/// What is expected of a member that is known, but must not be sent.
+const NO_VALUE: &str = "no value";
 /// The longest expected value that an action repeats, in bytes.
 const EXPECTED_BYTES_LIMIT: usize = 120;
 
@@ -145,7 +147,7 @@ impl<'a> WrongMember<'a> {
                 Step::MoveOut
             }
             Some(NO_SUCH_MEMBER) if self.is_key() => Step::RenameKey,
-            Some(NO_SUCH_MEMBER) => Step::LeaveOut,
+            Some(NO_SUCH_MEMBER | NO_VALUE) => Step::LeaveOut,
             Some(expected) if expected.starts_with(NAMED) => Step::Rename,
             _ => Step::Correct,
         }
@@ -254,6 +256,10 @@ mod tests {
             (
                 vec![wrong("/Idempotency-Key").expected(NO_SUCH_MEMBER)],
                 Some("Rename Idempotency-Key to idempotency_key, then call again"),
+            ),
+            (
+                vec![wrong("/updates/id").expected(NO_VALUE)],
+                Some("Leave out updates/id, then call again"),
             ),
             (vec![wrong("")], None),
         ] {

@@ -48,6 +48,7 @@ mod task;
 #[cfg(test)]
 mod tests;
 mod validate;
+mod whole_numbers;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -244,6 +245,7 @@ impl Dispatcher {
         let ports = self.ports();
         let named = self.0.registry.load().get(&request.operation).cloned();
         let options = input_options::take_input_options(named.as_deref(), &mut request);
+        whole_numbers::rewrite_whole_numbers(named.as_deref(), &mut request);
         let (id, now) = (ports.ids.new_id(), ports.clock.now());
         Arc::new(Call::of(request, named, options, id, now))
     }

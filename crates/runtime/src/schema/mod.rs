@@ -17,7 +17,8 @@ mod violations;
 use std::fmt;
 use std::sync::Mutex;
 
-use jsonschema::{PatternOptions, ValidationError, ValidationOptions, Validator};
+use jsonschema::error::ValidationErrorKind;
+use jsonschema::{PatternOptions, ReferencingError, ValidationError, ValidationOptions, Validator};
 use panpan_contract::schema::is_within;
 use panpan_failure::Violation;
 use serde_json::Value;
@@ -127,6 +128,16 @@ fn with_formats<'r>() -> ValidationOptions<'r> {
     jsonschema::options().should_validate_formats(true)
 }
 
+/// Why a schema is invalid. What the library says about a reference that leads out of the schema is about its own features.
+fn invalid(error: &ValidationError<'_>) -> String {
+    match error.kind() {
+        ValidationErrorKind::Referencing(ReferencingError::Unretrievable { uri, .. }) => format!(
+            "it refers to {uri}, and nothing outside the schema is read: copy that definition into $defs and refer to it there"
+        ),
+        _ => format!("{} at {}", error, shown_pointer(error)),
+    }
+}
+
 impl Schema {
     /// Compiles a schema, or returns why it is invalid.
     pub(crate) fn compile(schema: &Value) -> Result<Self, String> {
@@ -139,9 +150,7 @@ impl Schema {
         cost: Cost,
         options: ValidationOptions<'_>,
     ) -> Result<Self, String> {
-        let validator = options
-            .build(schema)
-            .map_err(|error| format!("{} at {}", error, shown_pointer(&error)))?;
+        let validator = options.build(schema).map_err(|error| invalid(&error))?;
         Ok(Self {
             validator,
             cost,

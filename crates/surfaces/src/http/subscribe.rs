@@ -46,7 +46,7 @@ pub(super) fn open(state: HttpState, received: &Received, request: CallRequest) 
     let dialect = received.dialect;
     let gateway = &state.0.gateway;
     match gateway.subscribe(Surface::Http, &received.caller, request) {
-        Ok(items) => event_stream(state, items, dialect, Format::DATA, None),
+        Ok(items) => event_stream(state, items, Data(dialect), None),
         Err(failure) => {
             let status = response::status(&failure);
             response::of_failure(&failure, status, dialect, Envelope::default())
@@ -54,35 +54,38 @@ pub(super) fn open(state: HttpState, received: &Received, request: CallRequest) 
     }
 }
 
-/// How items are written as events.
-#[derive(Clone, Copy)]
-pub(super) struct Format(fn(&Value) -> Bytes);
+/// How items and the failure at the end are written as events.
+pub(super) trait Frames: Send + 'static {
+    /// An item.
+    fn item(&mut self, item: &Value) -> Bytes;
 
-impl Format {
-    /// An item is the data of an event.
-    pub(super) const DATA: Self = Self(|item| event("", item));
+    /// The failure with which the stream ends.
+    fn failure(&self, failure: Redacted) -> Bytes;
+}
 
-    /// An item has the members `id`, `event` and `data`.
-    pub(super) const WHOLE: Self = Self(|item| {
-        let name = item["event"].as_str().unwrap_or("message");
-        event(
-            &format!("id: {}\nevent: {name}\n", item["id"]),
-            &item["data"],
-        )
-    });
+/// An item is the data of an event.
+struct Data(Dialect);
+
+impl Frames for Data {
+    fn item(&mut self, item: &Value) -> Bytes {
+        event("", item)
+    }
+
+    fn failure(&self, failure: Redacted) -> Bytes {
+        error_event(&self.0.write_failure(&failure, Envelope::default()))
+    }
 }
 
 /// Responds with items as events, after a first piece of data if there is one.
 pub(super) fn event_stream(
     state: HttpState,
     items: Items,
-    dialect: Dialect,
-    format: Format,
+    frames: impl Frames,
     first: Option<&RawValue>,
 ) -> Response {
     let id = HeaderValue::from_str(&items.call_id().to_string());
     let first = first.map(|data| Ok(event("", &data)));
-    let events = stream::iter(first).chain(events(state, items, dialect, format));
+    let events = stream::iter(first).chain(events(state, items, frames));
     let mut response = Response::new(Body::from_stream(events));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
@@ -96,30 +99,34 @@ pub(super) fn event_stream(
 fn events(
     state: HttpState,
     items: Items,
-    dialect: Dialect,
-    format: Format,
+    frames: impl Frames,
 ) -> impl Stream<Item = Result<Bytes, Infallible>> {
-    stream::unfold(Some(items), move |items| {
+    stream::unfold(Some((items, frames)), move |open| {
         let state = state.clone();
         async move {
-            let mut items = items?;
+            let (mut items, mut frames) = open?;
             let next = tokio::select! {
                 next = items.next() => next?,
                 () = state.0.stopping.cancelled() => Err(stopped(&state)),
-                () = tokio::time::sleep(KEEP_ALIVE) => return Some((Ok(Bytes::from_static(b":\n\n")), Some(items))),
+                () = tokio::time::sleep(KEEP_ALIVE) => {
+                    return Some((Ok(Bytes::from_static(b":\n\n")), Some((items, frames))));
+                }
             };
             Some(match next {
-                Ok(item) => (Ok((format.0)(&item)), Some(items)),
-                Err(failure) => {
-                    let failure = dialect.failure(&failure, Envelope::default());
-                    (Ok(event("event: error\n", &failure)), None)
-                }
+                Ok(item) => (Ok(frames.item(&item)), Some((items, frames))),
+                Err(failure) => (Ok(frames.failure(failure)), None),
             })
         }
     })
 }
 
-fn event(name: &str, data: &impl Serialize) -> Bytes {
+/// The last event of a stream that failed.
+pub(super) fn error_event(failure: &[u8]) -> Bytes {
+    [b"event: error\ndata: ", failure, b"\n\n"].concat().into()
+}
+
+/// An event, behind the lines with its other fields.
+pub(super) fn event(name: &str, data: &impl Serialize) -> Bytes {
     let mut bytes = format!("{name}data: ").into_bytes();
     serde_json::to_writer(&mut bytes, data)
         .expect("member names are strings, and writing to memory cannot fail");

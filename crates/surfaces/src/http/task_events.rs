@@ -4,19 +4,21 @@
 //! Both subscribe to the operation `tasks/events`. The id of an event is its number in the journal of the flow, so a
 //! client that sends it back in `Last-Event-ID` continues where it stopped.
 
+use axum::body::Bytes;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use http::{HeaderMap, HeaderName};
 use panpan_failure::dialect::{Dialect, Envelope};
-use panpan_failure::{Failure, Redacted, Violation, codes};
+use panpan_failure::{Effect, Failure, Redacted, Repeat, Violation, codes};
 use panpan_runtime::CallRequest;
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::call::unreadable_path;
 use super::service::{Identified, identified};
-use super::subscribe::{Format, event_stream};
+use super::subscribe::{Frames, error_event, event, event_stream};
 use super::{HttpState, response};
 use crate::caller::Caller;
 use crate::gateway::Surface;
@@ -52,16 +54,22 @@ pub(super) async fn follow(
     };
     match last_event_id(request.headers()) {
         Ok(after) => match missing(&state, &caller, &task).await {
-            None => followed(state, &caller, json!({"task_id": task, "after": after})),
+            None => followed(state, &caller, task, after),
             Some(failure) => refused(&failure),
         },
         Err(failure) => response::refused(&state, Dialect::Call, EVENTS, failure),
     }
 }
 
-fn followed(state: HttpState, caller: &Caller, input: Value) -> Response {
+fn followed(state: HttpState, caller: &Caller, task: String, after: u64) -> Response {
+    let input = json!({"task_id": task, "after": after});
+    let events = TaskEvents {
+        task,
+        last: after,
+        execution: None,
+    };
     match subscribe(&state, caller, input) {
-        Ok(items) => event_stream(state, items, Dialect::Call, Format::WHOLE, None),
+        Ok(items) => event_stream(state, items, events, None),
         Err(failure) => refused(&failure),
     }
 }
@@ -125,28 +133,92 @@ pub(super) fn after_execute(
     bytes: Vec<u8>,
 ) -> Response {
     let streamed = identified.as_ref().ok().and_then(|caller| {
-        let (input, first) = (events_of(&bytes)?, serde_json::from_slice(&bytes).ok()?);
+        let events = TaskEvents::of(&bytes)?;
+        let first = serde_json::from_slice(&bytes).ok()?;
+        let input = json!({"task_id": events.task, "after": events.last});
         let items = subscribe(state, caller, input).ok()?;
-        Some(event_stream(
-            state.clone(),
-            items,
-            Dialect::Call,
-            Format::WHOLE,
-            Some(first),
-        ))
+        Some(event_stream(state.clone(), items, events, Some(first)))
     });
     streamed.unwrap_or_else(|| response::json_bytes(bytes))
 }
 
-/// The input of `tasks/events` for an execution. What happened in earlier ones is not streamed again.
-fn events_of(executed: &[u8]) -> Option<Value> {
-    #[derive(Deserialize)]
-    struct Executed {
-        result: Option<Value>,
+/// The events of a task, which have the members `id`, `event` and `data`.
+struct TaskEvents {
+    task: String,
+    /// The id of the last event that was written.
+    last: u64,
+    /// The id of the JSON-RPC request that executed the task, if the stream is the response to it.
+    execution: Option<Box<RawValue>>,
+}
+
+impl TaskEvents {
+    /// The events of an execution. What happened in earlier ones is not streamed again.
+    fn of(executed: &[u8]) -> Option<Self> {
+        #[derive(Deserialize)]
+        struct Executed {
+            result: Option<Value>,
+            id: Box<RawValue>,
+        }
+        let executed: Executed = serde_json::from_slice(executed).ok()?;
+        let result = executed.result?;
+        Some(Self {
+            task: result["root_task_id"].as_str()?.to_owned(),
+            last: result["events_after"].as_u64().unwrap_or_default(),
+            execution: Some(executed.id),
+        })
     }
-    let result = serde_json::from_slice::<Executed>(executed).ok()?.result?;
-    let after = result["events_after"].as_u64().unwrap_or_default();
-    Some(json!({"task_id": result["root_task_id"].as_str()?, "after": after}))
+
+    /// How to go on after the failure. What failed is the stream: the tasks were created and go on without it, so an
+    /// execution must not be repeated.
+    fn advised(&self, failure: Redacted) -> Redacted {
+        let (task, last) = (&self.task, self.last);
+        let mut resume =
+            format!("read on with GET /tasks/{task}/events and the header Last-Event-ID: {last}");
+        let can_pass = failure.may_repeat();
+        let mut failure = failure;
+        let mut recovery = failure.take_recovery();
+        if can_pass {
+            recovery.required_actions.clear();
+            resume = format!("When the server answers again, {resume}");
+        } else {
+            resume = format!("Then {resume}");
+        }
+        recovery.required_actions.push(resume);
+        if self.execution.is_none() {
+            return failure.with_recovery(recovery);
+        }
+        recovery.required_actions.push(format!(
+            "Call tasks/get with {task} to see what became of the tasks; do not execute them again to get the events"
+        ));
+        let message = format!(
+            "the stream of events ended, but the tasks were created and go on without it: {}",
+            failure.message()
+        );
+        failure
+            .with_effect(Effect::Unknown)
+            .with_repeat(Repeat::OnlyWithoutEffect)
+            .into_failure()
+            .with_message(message)
+            .redacted()
+            .with_recovery(recovery)
+    }
+}
+
+impl Frames for TaskEvents {
+    fn item(&mut self, item: &Value) -> Bytes {
+        self.last = item["id"].as_u64().unwrap_or(self.last);
+        let name = item["event"].as_str().unwrap_or("message");
+        let fields = format!("id: {}\nevent: {name}\n", item["id"]);
+        event(&fields, &item["data"])
+    }
+
+    fn failure(&self, failure: Redacted) -> Bytes {
+        let failure = self.advised(failure);
+        match &self.execution {
+            None => error_event(&Dialect::Call.write_failure(&failure, Envelope::default())),
+            Some(id) => error_event(&jsonrpc::failed(&failure, id)),
+        }
+    }
 }
 
 fn subscribe(state: &HttpState, caller: &Caller, input: Value) -> Result<Items, Redacted> {

@@ -25,6 +25,7 @@ use crate::{batch, json};
 use request::{Body, Invalid, Item};
 
 pub(crate) use request::{Params, Request};
+pub(crate) use response::failed;
 
 /// A body that was parsed.
 #[derive(Debug)]

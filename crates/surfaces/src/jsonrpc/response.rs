@@ -1,5 +1,6 @@
 //! Serializes responses. Outputs are written without an intermediate copy.
 
+use panpan_failure::Redacted;
 use panpan_failure::dialect::{Dialect, Envelope};
 use serde_json::value::RawValue;
 
@@ -46,6 +47,13 @@ impl Batch {
 
 fn with_capacity_for(body_bytes: usize) -> Vec<u8> {
     Vec::with_capacity(body_bytes.clamp(*CAPACITY.start(), *CAPACITY.end()))
+}
+
+/// The response with a failure to the request with this id.
+pub(crate) fn failed(failure: &Redacted, id: &RawValue) -> Vec<u8> {
+    let mut bytes = Dialect::JsonRpc.write_failure(failure, Envelope::default());
+    replace_id(id, &mut bytes);
+    bytes
 }
 
 fn write(response: &Response<'_>, bytes: &mut Vec<u8>) {

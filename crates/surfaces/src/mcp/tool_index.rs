@@ -182,10 +182,18 @@ impl Entry {
             takes_key: key::takes_argument(spec),
             returns_content: output::is_content(&spec.output_schema),
             has_headers: schema.contains("\"x-mcp-header\""),
-            task: TaskUse::of(spec),
+            task: task_use(spec),
             ask_first: ask_first(spec),
             words: SearchEntry::of(spec),
         }
+    }
+}
+
+/// Whether an operation runs as a task. A task cannot call an operation on tasks.
+fn task_use(spec: &OperationSpec) -> Option<TaskUse> {
+    match spec.name.as_str().starts_with("tasks/") {
+        true => Some(TaskUse::Forbidden),
+        false => TaskUse::of(spec),
     }
 }
 
@@ -333,5 +341,16 @@ mod tests {
         let mut entries = [Entry::new(&spec), Entry::new(&spec)];
         make_names_unique(&mut entries);
         assert_eq!(entries.map(|entry| entry.tool.is_some()), [true, false]);
+    }
+
+    #[test]
+    fn operations_on_tasks_do_not_run_as_tasks() {
+        for (name, expected) in [
+            ("tasks/get", Some(TaskUse::Forbidden)),
+            ("shop/tasks", None),
+        ] {
+            let spec = OperationSpec::new(name.parse().unwrap(), OperationType::Query);
+            assert_eq!(Entry::new(&spec).task, expected, "{name}");
+        }
     }
 }

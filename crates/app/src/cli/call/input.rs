@@ -11,6 +11,9 @@ use super::super::error::Hinted;
 use super::pairs;
 use crate::files::read_up_to;
 
+/// What some editors write at the beginning of a file in UTF-8.
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+
 const FORMS_HINT: &str = "write one JSON document, @FILE, - for stdin, or members as KEY=VALUE";
 
 /// The form of one argument.
@@ -95,7 +98,11 @@ pub(in crate::cli) fn read_document(
     let bytes = bytes.with_context(|| format!("cannot read {name}"))?;
     if bytes.trim_ascii().is_empty() {
         let message = format!("{name} is empty");
-        return Err(Hinted::new(message, "write one JSON document into it, such as {}").into());
+        return Err(Hinted::new(message, "write the input into it, as one JSON document").into());
+    }
+    if bytes.starts_with(BYTE_ORDER_MARK) {
+        let message = format!("{name} begins with a byte order mark, which is not JSON");
+        return Err(Hinted::new(message, "save it as UTF-8 without a byte order mark").into());
     }
     parse(&bytes, limit).map_err(|error| invalid(name, &error).into())
 }

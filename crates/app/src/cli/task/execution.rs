@@ -22,6 +22,10 @@ use crate::signals::Signals;
 
 const EXECUTE: &str = "tasks/execute";
 
+/// Another command would open another store.
+const NOT_KEPT: &str = "the store memory: keeps no tasks after this command; correct the file and run it again, or run it \
+    with a file as --store to look at its tasks and run them again";
+
 /// Whether tasks were refused because the one with this id already exists.
 fn has_run_before(failure: &Redacted, id: &str) -> bool {
     let is_existing =
@@ -178,6 +182,9 @@ impl Console<'_> {
     }
 
     fn failed_hint(&self, root: TaskId, flow: &SeenFlow) -> String {
+        if !self.operations.keeps_tasks() {
+            return NOT_KEPT.to_owned();
+        }
         let options = self.common.target.repeated();
         let failures = format!(
             "`panpan task list --root {root} --status failed{options}` prints the failures"
@@ -207,6 +214,9 @@ impl Console<'_> {
     }
 
     fn continue_hint(&self, root: TaskId) -> String {
+        if !self.operations.keeps_tasks() {
+            return NOT_KEPT.to_owned();
+        }
         let options = self.common.target.repeated();
         match self.operations.is_local() {
             true => format!(

@@ -15,7 +15,7 @@ use panpan_failure::pointer::joined;
 use panpan_runtime::shown;
 use serde_json::{Map, Value};
 
-use super::members::{RequestPlace, is_known, is_of_one_task, wrong_type};
+use super::members::{RequestPlace, is_known, is_of_one_task, whole_number, wrong_type};
 use super::{Definition, NAME_CHARACTERS_LIMIT, NewTask, Priority, TaskId};
 use crate::plan::{PlanError, PlanProblem, ProblemKind, Problems, TASKS_LIMIT};
 
@@ -125,7 +125,7 @@ pub fn read_task_id(params: &Value, name: &str) -> Result<TaskId, PlanError> {
 
 pub(crate) fn too_many_tasks(count: usize) -> PlanError {
     let violation = Violation::value(joined("", LIST), "too many tasks")
-        .expected(format!("at most {TASKS_LIMIT}"))
+        .expected(format!("at most {TASKS_LIMIT} tasks"))
         .actual(count);
     PlanError::one(PlanProblem::new(ProblemKind::Malformed, None, violation))
 }
@@ -262,7 +262,7 @@ impl<'a> Reader<'a> {
         let Some(value) = self.members.get("priority") else {
             return Priority::default();
         };
-        let number = value.as_u64().and_then(|it| u8::try_from(it).ok());
+        let number = whole_number(value).and_then(|it| u8::try_from(it).ok());
         if let Some(priority) = number.and_then(|it| Priority::try_from(it).ok()) {
             return priority;
         }

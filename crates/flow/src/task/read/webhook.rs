@@ -5,7 +5,7 @@ use panpan_failure::pointer::joined;
 use serde_json::Value;
 
 use super::{Reader, malformed};
-use crate::plan::{PlanError, PlanProblem, ProblemKind, Problems};
+use crate::plan::{About, PlanError, PlanProblem, ProblemKind, Problems};
 use crate::task::members::{RequestPlace, WEBHOOK, wrong_type};
 use crate::webhooks::{WEBHOOK_URL_BYTES_LIMIT, Webhook};
 
@@ -51,9 +51,10 @@ fn read_url(url: Option<&Value>, at: &str, problems: &mut Problems) -> Option<We
 }
 
 /// The error for a webhook that cannot be used.
-pub(crate) fn refused_webhook(reason: &str, expected: &str) -> PlanError {
-    let violation = Violation::value(joined("", WEBHOOK), reason).expected(expected);
-    PlanError::one(PlanProblem::new(ProblemKind::Malformed, None, violation))
+pub(crate) fn refused_webhook(reason: &str, action: &str) -> PlanError {
+    let violation = Violation::value(joined("", WEBHOOK), reason).expected("no value");
+    let problem = PlanProblem::new(ProblemKind::Malformed, None, violation);
+    PlanError::one(problem.about(About::Advice(action.to_owned())))
 }
 
 impl Reader<'_> {

@@ -167,6 +167,72 @@ pub(crate) async fn an_archive_keeps_what_its_original_had(fixture: Fixture) {
     assert_eq!(last.last().unwrap()["data"]["final"], true);
 }
 
+/// Nothing has happened with the changed inputs.
+pub(crate) async fn a_task_that_was_changed_since_it_completed_is_not_archived(fixture: Fixture) {
+    let _worker = fixture.worker();
+    fixture.execute(json!([task(1, "one")])).await;
+    fixture.wait_for(&id(1), "completed").await;
+    let archive = json!({"task_id": id(1), "origin_type": "archive"});
+    let renamed = json!({"task_id": id(1), "updates": {"name": "another name"}});
+    fixture.ok("tasks/update", renamed).await;
+    fixture.ok("tasks/copy", archive.clone()).await;
+    let updates = json!({"task_id": id(1), "updates": {"inputs": {"name": "changed"}}});
+    fixture.ok("tasks/update", updates).await;
+    let refused = fixture
+        .call("tasks/copy", archive.clone())
+        .await
+        .unwrap_err();
+    assert_eq!(refused.code().as_str(), "INVALID_TASK_SCHEMA");
+    assert!(
+        refused.recovery().required_actions[0].contains("tasks/execute"),
+        "{refused:?}"
+    );
+    let new = json!({
+        "name": "archive", "origin_type": "archive", "original_task_id": id(1),
+    });
+    assert_eq!(
+        fixture.code("tasks/create", new).await,
+        "INVALID_TASK_SCHEMA"
+    );
+    fixture.ok("tasks/execute", json!({"task_id": id(1)})).await;
+    fixture.wait_for_runs(2).await;
+    fixture.wait_for(&id(1), "completed").await;
+    let copied = fixture.ok("tasks/copy", archive).await;
+    let kept = fixture.task(&text(&copied["copied_task_id"])).await;
+    assert_eq!(kept["inputs"], json!({"name": "changed"}));
+    assert_eq!(kept["result"], json!({"echo": {"name": "changed"}}));
+}
+
+/// Neither resolves the references in its inputs.
+pub(crate) async fn a_task_with_references_is_linked_and_archived_alone(fixture: Fixture) {
+    let _worker = fixture.worker();
+    let mut root = task(1, "root");
+    let inputs = json!({"name": {"$from": id(2), "pointer": "/echo/name"}});
+    root["dependencies"] = json!([{"id": id(2)}]);
+    root["inputs"] = inputs.clone();
+    fixture
+        .execute(json!([root, below(task(2, "two"), &[])]))
+        .await;
+    fixture.wait_for_rest(&id(1)).await;
+    let copy = |origin: &str| json!({"task_id": id(1), "origin_type": origin});
+    let refused = fixture.call("tasks/copy", copy("copy")).await.unwrap_err();
+    assert_eq!(refused.code().as_str(), "INVALID_DEPENDENCY_REFERENCE");
+    assert!(
+        refused.recovery().required_actions[0].contains("copy_children"),
+        "{refused:?}"
+    );
+    for origin in ["link", "archive"] {
+        let copied = fixture.ok("tasks/copy", copy(origin)).await;
+        let copy = text(&copied["copied_task_id"]);
+        if origin == "link" {
+            fixture.ok("tasks/execute", json!({"task_id": copy})).await;
+        }
+        let done = fixture.wait_for(&copy, "completed").await;
+        assert_eq!(done["inputs"], inputs, "{origin}");
+        assert_eq!(done["result"], json!({"echo": {"name": "two"}}), "{origin}");
+    }
+}
+
 pub(crate) async fn an_archive_in_a_flow_is_a_dependency_with_a_result(fixture: Fixture) {
     let _worker = fixture.worker();
     fixture.execute(json!([task(1, "one")])).await;

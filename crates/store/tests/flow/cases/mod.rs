@@ -119,6 +119,8 @@ macro_rules! all {
                 an_archive_is_never_changed,
                 an_archive_keeps_what_its_original_had,
                 an_archive_in_a_flow_is_a_dependency_with_a_result,
+                a_task_that_was_changed_since_it_completed_is_not_archived,
+                a_task_with_references_is_linked_and_archived_alone,
                 flows_that_rest_for_long_are_deleted,
                 many_flows_are_deleted_in_batches,
             ]

@@ -177,9 +177,7 @@ impl NewTask<'_> {
             "schemas": {"method": entry.operation},
             "inputs": *self.decoded.input,
         });
-        if !params.is_empty() {
-            task["params"] = params.into();
-        }
+        task["params"] = params.into();
         task
     }
 }

@@ -31,16 +31,17 @@ const PARAMS: &str = "mcp";
 const CAPABILITIES: &str = "capabilities";
 const RESPONSES: &str = "responses";
 
-/// The `params` of a task whose client answers these kinds of questions and has answered some already; empty if it
-/// cannot be asked.
+/// The `params` of a task whose client answers these kinds of questions and has answered some already. Even if it cannot
+/// be asked, they say that the task is a call over MCP: its client reads the failure of a call, not of a task.
 pub(super) fn params(kinds: QuestionKinds, responses: Map<String, Value>) -> Map<String, Value> {
-    let mut params = Map::new();
-    if kinds != QuestionKinds::default() {
-        let capabilities = client_capabilities(kinds, None);
-        let client = json!({CAPABILITIES: capabilities, RESPONSES: responses});
-        params.insert(PARAMS.to_owned(), client);
-    }
-    params
+    let client = match kinds == QuestionKinds::default() {
+        true => json!({}),
+        false => {
+            let capabilities = client_capabilities(kinds, None);
+            json!({CAPABILITIES: capabilities, RESPONSES: responses})
+        }
+    };
+    Map::from_iter([(PARAMS.to_owned(), client)])
 }
 
 /// The questions of all tasks that run in this process.

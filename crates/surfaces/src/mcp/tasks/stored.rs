@@ -1,9 +1,10 @@
 //! A stored task as MCP shows it, in both versions.
 
 use jiff::Timestamp;
-use panpan_failure::{Failure, Redacted, codes};
+use panpan_contract::operation::OperationType;
+use panpan_failure::{Effect, Failure, Redacted, codes};
 use panpan_mcp::names::RELATED_TASK_META_KEY;
-use panpan_runtime::{Answer, Output};
+use panpan_runtime::{Answer, GATEWAY, Output};
 use rmcp::ErrorData;
 use rmcp::model::{
     CallToolResult, DetailedTask, InputRequests, JsonObject, MetaObject, Task, TaskPayload,
@@ -111,7 +112,10 @@ impl StoredTask {
         let operation = registry.get(self.operation());
         let outcome = match self.phase() {
             TaskPhase::Completed => Ok(self.output()),
-            _ => Err(self.failure()),
+            _ => {
+                Err(self
+                    .failure(operation.is_some_and(|it| it.spec().op_type == OperationType::Query)))
+            }
         };
         if let Err(failure) = &outcome {
             let is_gone = entry.is_none() && failure.code().as_str() == codes::NOT_FOUND.code;
@@ -153,22 +157,36 @@ impl StoredTask {
         }
     }
 
-    fn failure(&self) -> Redacted {
+    /// The failure of the call, which may only have read.
+    fn failure(&self, is_read: bool) -> Redacted {
         let stored = self.task.get("failure").filter(|it| !it.is_null()).cloned();
         let stored = stored.and_then(|it| Failure::from_canonical(it).ok());
-        let failure = stored.unwrap_or_else(|| self.failure_without_stored_one());
+        let failure = stored.unwrap_or_else(|| self.failure_without_stored_one(is_read));
         failure.redacted()
     }
 
     /// A cancelled task stores no failure; that of a failed one may be damaged.
-    fn failure_without_stored_one(&self) -> Failure {
-        match self.phase() {
+    fn failure_without_stored_one(&self, is_read: bool) -> Failure {
+        let failure = match self.phase() {
             TaskPhase::Cancelled => {
                 let message = self.text("error").unwrap_or("the task was cancelled");
                 Failure::new(codes::ERR_CANCELLED).with_message(message)
             }
             _ => Failure::new(codes::INTERNAL)
                 .with_message("the stored failure of the task cannot be read"),
+        };
+        let failure = match is_read {
+            true => failure.with_effect(Effect::None),
+            false => failure,
+        };
+        let failure = failure
+            .with_source(GATEWAY)
+            .with_operation(self.operation());
+        // The same for every reader: the id of the task, and the time of its end.
+        let ended_at = self.text("completed_at").and_then(|it| it.parse().ok());
+        match (self.id().parse(), ended_at) {
+            (Ok(id), Some(at)) => failure.stamped(id, at),
+            _ => failure,
         }
     }
 
@@ -285,7 +303,7 @@ mod tests {
             ("failed", unreadable, "INTERNAL"),
         ] {
             let task = json!({"status": status, "error": "no more", "failure": failure});
-            let failure = StoredTask::new(task, None, None).failure();
+            let failure = StoredTask::new(task, None, None).failure(false);
             assert_eq!(failure.code().as_str(), code, "{status}");
         }
     }

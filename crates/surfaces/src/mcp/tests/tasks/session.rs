@@ -96,6 +96,13 @@ async fn a_cancelled_task_cannot_be_cancelled_again() {
     let result = about(&session, "tasks/result", &id).await;
     let view = agent_view(&result["result"]);
     assert_eq!(view["error"]["code"], "ERR_CANCELLED");
+    // A read has no effect to check.
+    assert_eq!(view["error"]["effect"], "none", "{view}");
+    assert!(
+        !view["error"]["next"].to_string().contains("check_outcome"),
+        "{view}"
+    );
+    assert_eq!(view["error"]["id"], id.as_str(), "{view}");
 }
 
 #[tokio::test]
