@@ -387,7 +387,10 @@ async fn fetch_tools(server: &McpUpstream) -> Result<McpOperations, Unavailable>
             reason: with_causes(error),
         }),
         Err(_) => Err(Unavailable {
-            reason: format!("no answer within {} s", TOOLS_TIMEOUT.as_secs()),
+            reason: format!(
+                "no answer within {} s; its tools are served as soon as it answers",
+                TOOLS_TIMEOUT.as_secs()
+            ),
             cannot_start: false,
         }),
     }

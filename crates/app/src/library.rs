@@ -50,6 +50,14 @@ impl Library for ServerLibrary {
         self.0.about()
     }
 
+    fn unavailable_for(&self, caller: &Caller, tool: &str) -> Option<Failure> {
+        self.0.unavailable_for(&mcp_caller(caller, None), tool)
+    }
+
+    fn unavailable(&self) -> Vec<String> {
+        self.0.unavailable()
+    }
+
     fn freshness(&self, list: List) -> Option<Freshness> {
         self.0.freshness(list)
     }

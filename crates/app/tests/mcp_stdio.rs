@@ -5,9 +5,9 @@
 use std::process::Stdio;
 
 use panpan_failure::dialect::{Dialect, MCP_META_KEY};
-use panpan_failure::{Category, Failure, ViolationKind};
-use panpan_testkit::{panpan, run, stderr};
-use rmcp::model::{CallToolRequestParams, CallToolResult, ErrorCode};
+use panpan_failure::{Category, Effect, Failure, ViolationKind};
+use panpan_testkit::{Folder, panpan, run, stderr};
+use rmcp::model::{CallToolRequestParams, CallToolResult, ErrorCode, ReadResourceRequestParams};
 use rmcp::service::RunningService;
 use rmcp::transport::TokioChildProcess;
 use rmcp::{RoleClient, ServiceError, ServiceExt};
@@ -269,4 +269,108 @@ async fn invalid_json_gets_an_error_and_the_next_message_is_served() {
     );
     drop(stdin);
     assert!(child.wait().await.unwrap().success());
+}
+
+/// A server that answers every read, has no templates, and says what it knows of its client.
+const SERVER: &str = r#"
+import json, sys
+client = None
+def result_of(method, params):
+    global client
+    if method == "initialize":
+        client = params["capabilities"]
+        return {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}, "resources": {}},
+                "serverInfo": {"name": "odd", "version": "1"}}
+    if method == "tools/list":
+        at = {"type": "string", "format": "date-time"}
+        schema = {"type": "object", "properties": {"at": at}}
+        return {"tools": [{"name": "client", "inputSchema": schema}, {"name": "fail", "inputSchema": schema}]}
+    if method == "resources/list":
+        return {"resources": []}
+    if method == "resources/read":
+        return {"contents": [{"uri": params["uri"], "text": "seventy-seven"}]}
+    if method == "tools/call" and params["name"] == "fail":
+        return {"isError": "true", "content": [{"type": "text", "text": "cut \ud83d"}], "_meta": {"vendor/trace": "t-1"}}
+    if method == "tools/call":
+        text = json.dumps({"capabilities": client, "meta": params.get("_meta")})
+        return {"content": [{"type": "text", "text": text}]}
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" not in message or "method" not in message:
+        continue
+    result = result_of(message["method"], message.get("params"))
+    answer = {"result": result} if result else {"error": {"code": -32601, "message": "Method not found"}}
+    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], **answer}), flush=True)
+"#;
+
+/// A client of panpan in front of that server.
+async fn in_front_of_server(folder: &Folder) -> Client {
+    folder.file("server.py", SERVER);
+    let script = folder.path("server.py").display().to_string();
+    let server = format!("--mcp-stdio=odd=python3 {script}");
+    Client::start_with(|command| command.arg(server)).await
+}
+
+#[tokio::test]
+async fn a_server_is_told_what_the_client_supports_and_gets_its_meta() {
+    let folder = Folder::new();
+    let client = in_front_of_server(&folder).await;
+    let mut request = CallToolRequestParams::new("client");
+    let meta = json!({"vendor/locale": "de-DE", "dev.panpan/timeout-ms": 20_000});
+    request.meta = Some(serde_json::from_value(meta).unwrap());
+    let result = client.0.call_tool(request).await.unwrap();
+    let text = serde_json::to_value(result).unwrap()["content"][0]["text"].take();
+    let known: Value = serde_json::from_str(text.as_str().unwrap()).unwrap();
+    for kind in ["elicitation", "sampling", "roots"] {
+        assert!(known["capabilities"].get(kind).is_none(), "{known}");
+    }
+    assert_eq!(known["meta"]["vendor/locale"], "de-DE");
+    assert!(known["meta"].get("dev.panpan/timeout-ms").is_none());
+    client.leave().await;
+}
+
+#[tokio::test]
+async fn what_a_server_accepts_is_not_refused_before_it() {
+    let folder = Folder::new();
+    let client = in_front_of_server(&folder).await;
+    let local = client.call("client", json!({"at": "2026-11-19T10:00:00"}));
+    assert_ne!(local.await["isError"], json!(true));
+    let number = client.call("client", json!({"at": 7})).await;
+    assert_eq!(number["isError"], json!(true));
+    let read = ReadResourceRequestParams::new("report://77");
+    let read = client.0.read_resource(read).await.unwrap();
+    let read = serde_json::to_value(read).unwrap();
+    assert_eq!(read["contents"][0]["text"], "seventy-seven");
+    client.leave().await;
+}
+
+#[tokio::test]
+async fn a_flag_of_another_type_and_half_a_character_hide_no_failure() {
+    let folder = Folder::new();
+    let client = in_front_of_server(&folder).await;
+    let result = client.call("fail", json!({})).await;
+    assert_eq!(result["_meta"]["vendor/trace"], "t-1");
+    let (view, _) = client.fails("fail", json!({})).await;
+    assert_eq!(view.message(), "cut \u{fffd}");
+    client.leave().await;
+}
+
+#[tokio::test]
+async fn a_server_that_exits_is_not_a_server_without_tools() {
+    let server = "--mcp-stdio=files=sh -c 'exit 1'";
+    let client = Client::start_with(|command| command.arg(server)).await;
+    let about = client.0.peer_info().unwrap();
+    let instructions = about.instructions.clone().unwrap_or_default();
+    assert!(instructions.contains("MCP server files"), "{instructions}");
+    let (view, whole) = client.fails("read_text_file", json!({"path": "a"})).await;
+    for expected in [
+        "files",
+        "the process exited (exit status: 1)",
+        "read_text_file",
+    ] {
+        assert!(view.message().contains(expected), "{}", view.message());
+    }
+    assert!(whole.retryable());
+    assert_eq!(whole.effect(), Effect::None);
+    client.leave().await;
 }

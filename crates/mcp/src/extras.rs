@@ -6,7 +6,7 @@ use rmcp::model::{CallToolResult, ContentBlock, MetaObject};
 use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 
-use crate::names::{CAPABILITY_MISSING, URL_ELICITATION_REQUIRED};
+use crate::names::{CAPABILITY_MISSING, URL_ELICITATION_REQUIRED, passes_on};
 
 /// The largest size of content blocks and structured content that are passed on with a failure, in bytes of JSON.
 pub const FAILURE_CONTENT_BYTES_LIMIT: usize = 1024 * 1024;
@@ -90,7 +90,20 @@ fn bounded_parts(
         redact(&mut structured);
         extras.insert(STRUCTURED.to_owned(), structured);
     }
+    if let Some(meta) = forwarded_meta(result, bytes_left) {
+        let mut meta = Value::Object(meta);
+        redact(&mut meta);
+        extras.insert(META.to_owned(), meta);
+    }
     (!extras.is_empty()).then_some(Value::Object(extras))
+}
+
+/// The `_meta` of a failing result, without the members that panpan reads.
+fn forwarded_meta(result: &Value, bytes_limit: usize) -> Option<Map<String, Value>> {
+    let mut meta = result.get(META)?.as_object()?.clone();
+    meta.retain(|name, _| passes_on(name));
+    let fits = size::fits(&Value::Object(meta.clone()), bytes_limit);
+    (fits && !meta.is_empty()).then_some(meta)
 }
 
 /// Adds what an upstream server returned along with the failure, after our own block. Some clients of versions with
@@ -101,6 +114,12 @@ pub fn add_to_failure(result: &mut CallToolResult, extras: Option<Value>, allows
     result.content.extend(blocks);
     let structured = extras.get_mut(STRUCTURED).map(Value::take);
     result.structured_content = structured.filter(|_| allows_structured);
+    if let Some(Value::Object(theirs)) = extras.get_mut(META).map(Value::take) {
+        let meta = result.meta.get_or_insert_with(|| MetaObject(Map::new()));
+        for (name, value) in theirs {
+            meta.0.entry(name).or_insert(value);
+        }
+    }
 }
 
 /// The data of an error that clients act on. Redacted, except for the URLs of elicitations, which would be useless

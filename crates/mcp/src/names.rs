@@ -14,6 +14,18 @@ pub const TIMEOUT_META_KEY: &str = "dev.panpan/timeout-ms";
 /// The member of `_meta` with the trace.
 pub const TRACE_META_KEY: &str = "traceparent";
 
+/// The prefixes of the members of `_meta` that only the two ends of a connection use.
+const RESERVED_META_PREFIXES: [&str; 2] = ["dev.panpan/", "io.modelcontextprotocol/"];
+
+/// The member of `_meta` with the token of a request for progress.
+const PROGRESS_TOKEN: &str = "progressToken";
+
+/// Whether a member of `_meta` is passed on to the server or the client on the other side.
+pub fn passes_on(name: &str) -> bool {
+    let is_reserved = RESERVED_META_PREFIXES.iter().any(|it| name.starts_with(it));
+    !is_reserved && name != PROGRESS_TOKEN && name != TRACE_META_KEY
+}
+
 /// The member of a result's `_meta` that says whether and until when the same key returns the same outcome.
 pub const IDEMPOTENCY_RESULT_META_KEY: &str = "dev.panpan/idempotency";
 
@@ -55,3 +67,25 @@ pub const URL_ELICITATION_REQUIRED: i32 = -32042;
 
 /// The error code of a server that requires another client capability.
 pub const CAPABILITY_MISSING: i32 = ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_of_meta_that_belong_to_one_connection_are_not_passed_on() {
+        for (name, expected) in [
+            ("vendor/locale", true),
+            ("tracestate", true),
+            ("locale", true),
+            ("dev.panpanther/x", true),
+            ("progressToken", false),
+            (TRACE_META_KEY, false),
+            (IDEMPOTENCY_META_KEY, false),
+            (RELATED_TASK_META_KEY, false),
+            ("io.modelcontextprotocol/clientInfo", false),
+        ] {
+            assert_eq!(passes_on(name), expected, "{name}");
+        }
+    }
+}

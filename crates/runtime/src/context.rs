@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use panpan_contract::operation::OperationName;
 use panpan_failure::{Effect, Redacted};
 use panpan_redact::{Redactor, Secret};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -127,6 +127,11 @@ impl Context {
     /// The trace of the call, to be passed to the upstream.
     pub fn trace(&self) -> Option<Trace> {
         self.0.call.trace
+    }
+
+    /// The members that the caller addressed to the service behind this operation.
+    pub fn meta(&self) -> Option<&Map<String, Value>> {
+        self.0.call.meta.as_deref()
     }
 
     /// The time now.

@@ -28,6 +28,17 @@ pub trait Library: Send + Sync + fmt::Debug {
         None
     }
 
+    /// Why an unknown tool may exist nevertheless: an upstream server that is not available yet. Must not block.
+    fn unavailable_for(&self, caller: &Caller, tool: &str) -> Option<Failure> {
+        let _ = (caller, tool);
+        None
+    }
+
+    /// One sentence about each upstream server whose tools are not known yet. Must not block.
+    fn unavailable(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// How long a list may be cached, as the upstream servers declare; called after the list.
     fn freshness(&self, list: List) -> Option<Freshness> {
         let _ = list;

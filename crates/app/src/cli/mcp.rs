@@ -1,10 +1,11 @@
 //! `panpan mcp`: operations as MCP tools on stdin and stdout.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
 use panpan_surfaces::limits::Limits;
-use panpan_surfaces::mcp::serve_stdio;
+use panpan_surfaces::mcp::{StdioClient, serve_stdio};
 use panpan_surfaces::{Anonymous, Caller, Gateway};
 
 use super::error::{Hinted, with_hint};
@@ -14,6 +15,9 @@ use crate::config::{self, Config, Flags};
 use crate::log::{self, LogFormat};
 use crate::reload;
 use crate::signals::Signals;
+
+/// How long to wait for the first message of the client before MCP servers are connected to.
+const FIRST_MESSAGE_WAIT: Duration = Duration::from_secs(2);
 
 /// The variable that contains the caller's token.
 const TOKEN_VARIABLE: &str = "PANPAN_TOKEN";
@@ -54,6 +58,13 @@ async fn serve(config: Config) -> anyhow::Result<()> {
     // Before an MCP server is started, which a signal has to end.
     let signals = Signals::to_stop().context("cannot listen for signals")?;
     tokio::spawn(exit_on_signal(signals, backend.clone()));
+    let mut client = StdioClient::new();
+    // Servers are told what the client supports when they are connected to.
+    if let Some(capabilities) = client.capabilities(FIRST_MESSAGE_WAIT).await {
+        for server in backend.servers() {
+            server.expect_client(capabilities.clone());
+        }
+    }
     let refreshed = backend.refresh_tools(ServerSet::All).await;
     refreshed.map_err(cannot_serve)?;
     if backend.can_never_have_tools() {
@@ -66,7 +77,7 @@ async fn serve(config: Config) -> anyhow::Result<()> {
     let caller = caller(&gateway).await?;
     let tools = config.tools;
     tokio::spawn(reload::watch_sources(backend.clone(), config.sources));
-    let work = serve_stdio(gateway, caller, tools);
+    let work = serve_stdio(client, gateway, caller, tools);
     let served = backend.run_and_drain(work, || DRAIN).await;
     let hint = "panpan mcp is started by an MCP client; add it to the client's list of servers";
     served.with_context(|| Hinted::new("cannot serve MCP on stdin and stdout", hint))

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use panpan_contract::operation::OperationName;
 use panpan_contract::retry::{Attempt, RetryPolicy};
 use panpan_redact::Opaque;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -64,6 +64,8 @@ pub struct CallRequest {
     pub client: Option<Arc<dyn AskClient>>,
     /// The trace that the call belongs to.
     pub trace: Option<Trace>,
+    /// Members that the caller addressed to the service behind the operation, not interpreted here.
+    pub meta: Option<Arc<Map<String, Value>>>,
     /// Secrets that the caller sent for the upstream, by name.
     pub caller_secrets: Option<Credentials>,
     /// The concurrency slot of the call, released by dropping it when the call ends. A call with a key keeps
@@ -169,6 +171,7 @@ impl CallRequest {
             progress: None,
             client: None,
             trace: None,
+            meta: None,
             caller_secrets: None,
             slot: None,
             unrecorded: false,

@@ -20,6 +20,11 @@ pub trait Listener: AskClient {
     /// Delivers a notification without blocking the service.
     fn notify(&self, notification: ServiceNotification);
 
+    /// Whether its kinds of questions and its declared members are those of the client in all its calls.
+    fn states_capabilities(&self) -> bool {
+        true
+    }
+
     /// Whether the client is subscribed to a resource.
     fn is_subscribed(&self, uri: &str) -> bool {
         let _ = uri;

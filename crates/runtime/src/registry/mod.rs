@@ -152,13 +152,13 @@ impl Operation {
     }
 
     pub(crate) fn input_schema(&self) -> Result<&Schema, &str> {
-        compiled(&self.input, &self.registration.spec.input_schema)
+        self.compiled(&self.input, &self.registration.spec.input_schema)
     }
 
     /// The schema of the output, if one was declared.
     pub(crate) fn output_schema(&self) -> Option<Result<&Schema, &str>> {
         let schema = &self.registration.spec.output_schema;
-        is_declared(schema).then(|| compiled(&self.output, schema))
+        is_declared(schema).then(|| self.compiled(&self.output, schema))
     }
 
     /// The first violation of the declared output schema by an output that was stored, as a message.
@@ -186,7 +186,7 @@ impl Operation {
     fn declared_details_schema(&self, code: &Code) -> Option<Result<&Schema, &str>> {
         let declared = self.declared.get(code)?;
         let schema = &self.registration.spec.definition(code.as_str())?.schema;
-        is_declared(schema).then(|| compiled(&declared.details, schema))
+        is_declared(schema).then(|| self.compiled(&declared.details, schema))
     }
 
     /// The declared code whose definition describes this failure: its own, or for an undeclared status the
@@ -204,6 +204,15 @@ impl Operation {
         };
         let definitions = self.registration.spec.error_schemas.iter();
         most_specific(status, definitions.map(|it| (it.http_status, &it.code)))
+    }
+
+    fn compiled<'a>(&self, lazy: &'a Lazy, schema: &Value) -> Result<&'a Schema, &'a str> {
+        let compile = match self.registration.checks_formats {
+            true => Schema::compile,
+            false => Schema::compile_without_formats,
+        };
+        let compiled = lazy.get_or_init(|| compile(schema));
+        compiled.as_ref().map_err(String::as_str)
     }
 
     fn schema_problems(&self) -> Vec<RegistryProblem> {
@@ -245,12 +254,6 @@ pub fn most_specific<T>(
 
 /// The prefix of imported codes, before the status.
 const IMPORTED_PREFIX: &str = "HTTP_";
-
-fn compiled<'a>(lazy: &'a Lazy, schema: &Value) -> Result<&'a Schema, &'a str> {
-    lazy.get_or_init(|| Schema::compile(schema))
-        .as_ref()
-        .map_err(String::as_str)
-}
 
 /// Whether a schema declares anything: `{}` and `true` accept every value.
 fn is_declared(schema: &Value) -> bool {

@@ -26,6 +26,8 @@ pub struct Registration {
     pub(crate) reconcile: Option<Arc<dyn Reconcile>>,
     pub(crate) returns_protocol_codes: bool,
     pub(crate) relays: bool,
+    /// Whether its schemas check `format`.
+    pub(crate) checks_formats: bool,
     pub(crate) options_in_input: bool,
     pub(super) offered_to_models: bool,
     pub(crate) related: Related,
@@ -95,6 +97,7 @@ impl Registration {
             reconcile: None,
             returns_protocol_codes: false,
             relays: false,
+            checks_formats: true,
             options_in_input: false,
             offered_to_models: true,
             related: Related::default(),
@@ -145,6 +148,12 @@ impl Registration {
     /// Allows it to relay protocol codes, for a service that may be another gateway.
     pub fn relaying(mut self) -> Self {
         self.relays = true;
+        self
+    }
+
+    /// Leaves `format` in its schemas to the service, which knows what it accepts.
+    pub fn with_unchecked_formats(mut self) -> Self {
+        self.checks_formats = false;
         self
     }
 

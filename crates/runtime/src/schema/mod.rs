@@ -145,6 +145,13 @@ impl Schema {
         Self::compile_with(schema, Cost::of(schema)?, options())
     }
 
+    /// The same for the schema of another program, where `format` describes values and refuses
+    /// none: JSON Schema leaves that to each program, and that program accepts them.
+    pub(crate) fn compile_without_formats(schema: &Value) -> Result<Self, String> {
+        let options = options().should_validate_formats(false);
+        Self::compile_with(schema, Cost::of(schema)?, options)
+    }
+
     fn compile_with(
         schema: &Value,
         cost: Cost,

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use panpan_failure::{Failure, Redacted, codes};
+use panpan_mcp::names::passes_on;
 use panpan_runtime::{
     Answer, AskClient, CallRequest, CancellationToken, IdempotencyKey, ReportProgress,
     operation_not_found,
@@ -131,6 +132,7 @@ impl RequestScope<'_> {
         }
         let applied = IN_META.apply(self.meta, &mut call);
         call.timeout_ms = decoded.timeout_ms.or(call.timeout_ms);
+        call.meta = forwarded(self.meta);
         let stated = decoded.key.and_then(|stated| {
             applied?;
             call.key = stated;
@@ -204,6 +206,13 @@ impl RequestScope<'_> {
             named_by,
         }
     }
+}
+
+/// The members of `_meta` for the server behind a tool.
+fn forwarded(meta: &Map<String, Value>) -> Option<Arc<Map<String, Value>>> {
+    let members = meta.iter().filter(|(name, _)| passes_on(name));
+    let members: Map<String, Value> = members.map(|(k, v)| (k.clone(), v.clone())).collect();
+    (!members.is_empty()).then(|| Arc::new(members))
 }
 
 /// A generated key, if the operation gets one.

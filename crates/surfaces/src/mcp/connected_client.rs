@@ -188,6 +188,11 @@ impl Listener for ConnectedClient {
         }
     }
 
+    /// A client without sessions states them with each request.
+    fn states_capabilities(&self) -> bool {
+        self.level.is_some()
+    }
+
     fn is_subscribed(&self, uri: &str) -> bool {
         self.subscribed().contains(uri)
     }

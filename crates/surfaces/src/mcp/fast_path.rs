@@ -34,7 +34,7 @@ const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
 const VERSION_IN_META: &str = "io.modelcontextprotocol/protocolVersion";
-const CAPABILITIES_IN_META: &str = "io.modelcontextprotocol/clientCapabilities";
+pub(super) const CAPABILITIES_IN_META: &str = "io.modelcontextprotocol/clientCapabilities";
 const CLIENT_IN_META: &str = "io.modelcontextprotocol/clientInfo";
 const PROGRESS_IN_META: &str = "progressToken";
 const LOG_LEVEL_IN_META: &str = "io.modelcontextprotocol/logLevel";

@@ -58,16 +58,27 @@ fn extensions(
     (!extensions.is_empty()).then_some(extensions)
 }
 
+impl Server {
+    /// What agents read before any tool: what the upstream server says, how panpan reports failures,
+    /// and which servers are missing.
+    fn instructions(&self, upstream: Option<String>) -> String {
+        let library = self.gateway().library();
+        let missing = library.map_or_else(Vec::new, |library| library.unavailable());
+        let missing = missing.into_iter().map(|reason| {
+            format!("Some tools are missing now: {reason}. They are listed as soon as it answers.")
+        });
+        let parts = upstream.into_iter().chain([INSTRUCTIONS.to_owned()]);
+        parts.chain(missing).collect::<Vec<_>>().join("\n\n")
+    }
+}
+
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
         let about = self.gateway().library().and_then(|it| it.about());
         let mut about =
             about.unwrap_or_else(|| ServerPeerInfo::new(STATELESS, ServerCapabilities::default()));
         let panpan = || Implementation::new("panpan", env!("CARGO_PKG_VERSION"));
-        let instructions = match about.instructions {
-            Some(upstream) => format!("{upstream}\n\n{INSTRUCTIONS}"),
-            None => INSTRUCTIONS.to_owned(),
-        };
+        let instructions = self.instructions(about.instructions.take());
         let mut capabilities = ServerCapabilities::builder()
             .enable_tools()
             .enable_tool_list_changed()

@@ -39,16 +39,23 @@ mod tool_index;
 mod tool_name;
 mod tool_result;
 
+use std::fmt;
+use std::time::Duration;
+
+use panpan_mcp::input::UsableCapabilities;
 use panpan_runtime::CancellationToken;
 use rmcp::ServiceExt;
+use rmcp::model::{ClientCapabilities, ClientJsonRpcMessage};
 use rmcp::service::ServerInitializeError;
+use rmcp::transport::io::{StdioReader, StdioWriter};
 use rmcp::transport::stdio_pipes;
+use serde::Deserialize as _;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::caller::Caller;
 use crate::gateway::Gateway;
 use server::{Server, Shared};
-use stdio::StdioTransport;
+use stdio::{EndReason, StdioTransport};
 
 pub use gateway_tools::TOOLS_LIMIT;
 pub use http::{HttpSettings, McpHttpService, http_service};
@@ -85,13 +92,63 @@ pub enum Error {
     Stopped(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
-/// Serves the operations as tools on stdin and stdout until the client disconnects. All calls are
-/// made in the name of one caller.
-///
-/// Nothing else may write to stdout meanwhile.
-pub async fn serve_stdio(gateway: Gateway, caller: Caller, form: ToolForm) -> Result<(), Error> {
-    let (input, output) = stdio_pipes();
-    let (transport, end) = StdioTransport::new(input, output);
+/// The client on stdin and stdout. Nothing else may write to stdout meanwhile.
+pub struct StdioClient {
+    transport: StdioTransport<StdioReader, StdioWriter>,
+    end: EndReason,
+}
+
+impl fmt::Debug for StdioClient {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("StdioClient")
+            .finish_non_exhaustive()
+    }
+}
+
+impl StdioClient {
+    /// Takes over stdin and stdout. Must be called within a tokio runtime.
+    pub fn new() -> Self {
+        let (input, output) = stdio_pipes();
+        let (transport, end) = StdioTransport::new(input, output);
+        Self { transport, end }
+    }
+
+    /// The capabilities of the client, as its first message states them; `None` if it states none or
+    /// has sent nothing within this time.
+    pub async fn capabilities(&mut self, within: Duration) -> Option<UsableCapabilities> {
+        let first = tokio::time::timeout(within, self.transport.peek()).await;
+        stated_capabilities(first.ok()??)
+    }
+}
+
+impl Default for StdioClient {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The capabilities in `initialize`, or in the `_meta` of another request.
+fn stated_capabilities(first: &ClientJsonRpcMessage) -> Option<UsableCapabilities> {
+    let message = serde_json::to_value(first).ok()?;
+    let params = message.get("params")?;
+    let stated = match message.get("method")?.as_str()? {
+        "initialize" => params.get("capabilities")?,
+        _ => params.get("_meta")?.get(fast_path::CAPABILITIES_IN_META)?,
+    };
+    let stated = ClientCapabilities::deserialize(stated).ok()?;
+    Some(UsableCapabilities::of(&stated).unwrap_or_default())
+}
+
+/// Serves the operations as tools to the client on stdin and stdout until it disconnects. All calls
+/// are made in the name of one caller.
+pub async fn serve_stdio(
+    client: StdioClient,
+    gateway: Gateway,
+    caller: Caller,
+    form: ToolForm,
+) -> Result<(), Error> {
+    let StdioClient { transport, end } = client;
     let disconnected = CancellationToken::new();
     let shared = Shared::new(gateway, form, disconnected.clone(), disconnected.clone());
     // Cancels parked calls when the client disconnects.

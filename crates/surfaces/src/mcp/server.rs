@@ -4,19 +4,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use ::http::request::Parts;
-use panpan_runtime::{CancellationToken, Operation, similar_names};
+use panpan_runtime::{CallRequest, CancellationToken, Operation, similar_names};
 use rmcp::model::{CallToolResponse, Extensions, Tool};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::Value;
 
 use super::ToolForm;
+use super::call::NamedBy;
 use super::connected_client::{ConnectedClient, Level};
 use super::gateway_tools::{GatewayTool, TOOLS_LIMIT};
 use super::in_flight::InFlight;
 use super::list_changes::ListChanges;
 use super::parked::ParkedCalls;
-use super::request::ActiveRequest;
+use super::request::{ActiveRequest, wire_version};
 use super::resume::ResumeInput;
 use super::rpc_error;
 use super::tool_index::{ToolCache, ToolIndex};
@@ -173,9 +174,25 @@ impl Server {
         match GatewayTool::from_name(name).filter(|_| is_listed) {
             // Large and rarely used: boxed, so that other calls stay small.
             Some(tool) => Box::pin(tool.call(&request, &index, input)).await,
-            None => Err(unknown_tool(name, &listed)),
+            None => unavailable(&request, &index, name)
+                .unwrap_or_else(|| Err(unknown_tool(name, &listed))),
         }
     }
+}
+
+/// The response for a tool that an upstream server may have once it is available. A failing result,
+/// because agents do not call a tool again that does not exist.
+fn unavailable(
+    request: &ActiveRequest<'_>,
+    index: &ToolIndex,
+    name: &str,
+) -> Option<Result<CallToolResponse, ErrorData>> {
+    let library = request.server.gateway().library()?;
+    let failure = library.unavailable_for(request.caller(), name)?;
+    let call = CallRequest::from_wire(truncated(name), Value::Null);
+    let refused = request.scope.refused(call, failure, NamedBy::Tool);
+    let result = refused.into_result(None, index, wire_version(request.context));
+    Some(result.map(Into::into))
 }
 
 /// Suggests only names that the caller can see.

@@ -203,7 +203,7 @@ impl ToolCall {
             members: &self.members,
             now: context.now(),
         };
-        let is_failing = result.get("isError") == Some(&Value::Bool(true));
+        let is_failing = result.get("isError").is_some_and(is_set);
         let is_disguised = !is_failing
             && self.pool.shared().server.success_bodies == SuccessBodies::Read
             && failing.is_disguised();
@@ -248,6 +248,19 @@ impl Handler for ToolCall {
     }
 }
 
+/// Whether a flag is set, also if the server writes it as another type.
+fn is_set(flag: &Value) -> bool {
+    match flag {
+        Value::Bool(flag) => *flag,
+        Value::String(flag) => !matches!(
+            flag.trim().to_ascii_lowercase().as_str(),
+            "" | "false" | "no" | "0"
+        ),
+        Value::Number(flag) => flag.as_f64() != Some(0.0),
+        Value::Null | Value::Array(_) | Value::Object(_) => false,
+    }
+}
+
 fn side_effects(spec: &OperationSpec) -> SideEffects {
     match (spec.op_type, spec.idempotency.idempotent) {
         (OperationType::Mutation, false) => SideEffects::Change,
@@ -279,6 +292,7 @@ fn response_timeout(context: &Context) -> Duration {
 fn meta(context: &Context) -> RequestMetaObject {
     let mut meta = RequestMetaObject::new();
     let members: &mut Map<String, Value> = &mut meta.0.0;
+    members.extend(context.meta().cloned().unwrap_or_default());
     if let Some(key) = context.downstream_key() {
         members.insert(IDEMPOTENCY_META_KEY.to_owned(), key.into());
     }
@@ -286,4 +300,29 @@ fn meta(context: &Context) -> RequestMetaObject {
         members.insert(TRACE_META_KEY.to_owned(), trace.as_str().into());
     }
     meta
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_flag_may_have_another_type() {
+        for (flag, expected) in [
+            (json!(true), true),
+            (json!("true"), true),
+            (json!("True"), true),
+            (json!(1), true),
+            (json!("yes"), true),
+            (json!(false), false),
+            (json!("false"), false),
+            (json!(""), false),
+            (json!(0), false),
+            (json!(null), false),
+        ] {
+            assert_eq!(is_set(&flag), expected, "{flag}");
+        }
+    }
 }

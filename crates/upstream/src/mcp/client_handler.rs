@@ -227,10 +227,12 @@ impl Drop for ProgressGuard<'_> {
 impl ClientHandler for ConnectionHandler {
     fn get_info(&self) -> ClientConfig {
         let panpan = Implementation::new("panpan", env!("CARGO_PKG_VERSION"));
-        // Whether a client can be asked is known only when there is an input request.
-        let client = self.listeners.newest();
-        let declared = client.as_ref().and_then(|it| it.declared());
-        let mut capabilities = client_capabilities(QuestionKinds::ALL, declared);
+        // On a shared connection, whether a client can be asked is known only when there is an
+        // input request.
+        let client = self.listeners.capabilities();
+        let kinds = client.as_ref().map_or(QuestionKinds::ALL, |it| it.kinds);
+        let declared = client.as_ref().map(|it| &it.declared);
+        let mut capabilities = client_capabilities(kinds, declared);
         if let Some(roots) = &mut capabilities.roots {
             roots.list_changed = Some(true);
         }

@@ -16,25 +16,19 @@ use rmcp::model::{
 };
 use serde_json::Value;
 use tokio::sync::watch;
-use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::child::Child;
 use super::children::Children;
 use super::client_handler::ConnectionHandler;
-use super::error::{FailedRequest, McpError, milliseconds};
+use super::connection_state::ConnectionState;
+use super::error::{FailedRequest, McpError};
 use super::http::HttpClient;
 use super::input_requests::InteractiveRequest;
 use super::listeners::{ConnectionListeners, Listeners};
 use super::live_connection::LiveConnection;
 use super::settings::{McpCommand, McpSettings, McpSettingsError, McpTimeouts, McpTransport};
 use crate::remote::connection_pool;
-
-/// The backoff after the second consecutive failure; doubled with each further one.
-pub const FIRST_BACKOFF: Duration = Duration::from_millis(200);
-
-/// The longest backoff.
-pub const MAX_BACKOFF: Duration = Duration::from_secs(30);
 
 /// The reconnecting connection to one server.
 #[derive(Debug)]
@@ -45,7 +39,7 @@ pub(super) struct Connection {
     subscriptions: Mutex<Subscriptions>,
     /// Locked while a connection is being opened.
     opening: tokio::sync::Mutex<()>,
-    state: Mutex<State>,
+    state: Mutex<ConnectionState>,
 }
 
 /// What all connections to one server have in common.
@@ -90,19 +84,6 @@ impl Subscriptions {
             false => Ok(()),
         }
     }
-}
-
-#[derive(Debug, Default)]
-struct State {
-    live: Option<Arc<LiveConnection>>,
-    /// The number of consecutive failures, or of connections that ended soon.
-    failures: u32,
-    backoff_until: Option<Instant>,
-    last: Option<Arc<McpError>>,
-    /// Whether it has been closed for good.
-    closed: bool,
-    /// Whether there was a connection before.
-    was_connected: bool,
 }
 
 impl Connection {
@@ -285,12 +266,29 @@ impl Connection {
         opened.unwrap_or_else(|_| Err(McpError::Ended("connecting was aborted".to_owned())))
     }
 
+    /// Why there is no connection; `None` if there is one. One that ended is opened again, without
+    /// waiting for it. Must be called within a tokio runtime.
+    pub(super) fn unavailable(self: &Arc<Self>) -> Option<McpError> {
+        if self.current().is_some() {
+            return None;
+        }
+        if let Err(error) = self.state().check_backoff() {
+            return Some(error);
+        }
+        if self.opening.try_lock().is_ok() {
+            let connection = self.clone();
+            tokio::spawn(async move { connection.connected().await.map(drop) });
+        }
+        let last = self.state().last.clone();
+        Some(last.map_or(McpError::Starting, |it| McpError::clone(&it)))
+    }
+
     async fn open(&self) -> Result<Arc<LiveConnection>, McpError> {
         let _opening = self.opening.lock().await;
         if let Some(live) = self.current() {
             return Ok(live);
         }
-        self.check_backoff()?;
+        self.state().check_backoff()?;
         let timeout = self.server.timeouts.start;
         let opened = tokio::time::timeout(timeout, self.handshake()).await;
         match opened.unwrap_or_else(|_| Err(McpError::timeout("the handshake", timeout))) {
@@ -379,48 +377,14 @@ impl Connection {
         }
     }
 
-    fn check_backoff(&self) -> Result<(), McpError> {
-        let state = self.state();
-        if state.closed {
-            return Err(McpError::Ended("closed by panpan".to_owned()));
-        }
-        let (Some(until), Some(last)) = (state.backoff_until, &state.last) else {
-            return Ok(());
-        };
-        let wait = until.saturating_duration_since(Instant::now());
-        if wait.is_zero() {
-            return Ok(());
-        }
-        Err(McpError::Backoff {
-            wait_ms: milliseconds(wait).max(1),
-            last: last.clone(),
-        })
-    }
-
     fn record_failure(&self, error: McpError) -> McpError {
         tracing::debug!(server = self.server.namespace, "{error}");
         self.state().record_failure(error.clone());
         error
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ConnectionState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl State {
-    fn ended(&mut self, live: &LiveConnection) {
-        self.live = None;
-        if live.was_stable() {
-            self.failures = 0;
-        }
-        self.record_failure(McpError::Ended(live.end_reason()));
-    }
-
-    fn record_failure(&mut self, error: McpError) {
-        self.failures = self.failures.saturating_add(1);
-        self.backoff_until = backoff_after(self.failures).map(|it| Instant::now() + it);
-        self.last = Some(Arc::new(error));
     }
 }
 
@@ -434,33 +398,4 @@ fn subscribe(uri: &str) -> ClientRequest {
 
 fn unsubscribe(uri: &str) -> ClientRequest {
     UnsubscribeRequest::new(UnsubscribeRequestParams::new(uri)).into()
-}
-
-/// The backoff after this number of consecutive failures. The first failure has none.
-fn backoff_after(failures: u32) -> Option<Duration> {
-    let doublings = failures.checked_sub(2)?;
-    let factor = 1_u32.checked_shl(doublings).unwrap_or(u32::MAX);
-    Some(FIRST_BACKOFF.saturating_mul(factor).min(MAX_BACKOFF))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn backoff_doubles_up_to_a_limit_and_starts_with_the_second_failure() {
-        for (failures, backoff_ms) in [
-            (0, None),
-            (1, None),
-            (2, Some(200)),
-            (3, Some(400)),
-            (9, Some(25_600)),
-            (10, Some(30_000)),
-            (34, Some(30_000)),
-            (u32::MAX, Some(30_000)),
-        ] {
-            let backoff = backoff_after(failures).map(|it| it.as_millis());
-            assert_eq!(backoff, backoff_ms, "{failures}");
-        }
-    }
 }

@@ -24,6 +24,9 @@ pub enum McpError {
         #[source]
         source: Arc<std::io::Error>,
     },
+    /// It has been started or called and has not answered yet.
+    #[error("it is still starting")]
+    Starting,
     /// It failed repeatedly and is in backoff.
     #[error("it failed repeatedly; next attempt in {wait_ms} ms: {last}")]
     Backoff {

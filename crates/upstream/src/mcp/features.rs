@@ -4,6 +4,7 @@
 
 use std::sync::{Arc, PoisonError};
 
+use panpan_mcp::input::UsableCapabilities;
 use panpan_mcp::library::{Freshness, List, Offer, Request};
 use panpan_runtime::{AskError, Listener, StateOwner};
 use rmcp::model::{
@@ -132,6 +133,11 @@ impl McpUpstream {
             };
             round = next.map_err(|error| McpError::InputRequired(error.to_string()))?;
         }
+    }
+
+    /// Notes the capabilities of the only client, before it is connected: the server is told them.
+    pub fn expect_client(&self, client: UsableCapabilities) {
+        self.pool.listeners.expect(client);
     }
 
     /// Adds a client that receives the server's notifications to an owner of state outside of

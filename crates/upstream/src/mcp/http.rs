@@ -37,8 +37,9 @@ pub const RESPONSE_BYTES_LIMIT: usize = 16 * 1024 * 1024;
 /// The longest error response that is read, in bytes.
 const ERROR_BYTES_LIMIT: usize = 64 * 1024;
 
-/// The headers of an error response that are kept: delays and the content type.
-const KEPT_HEADER_PREFIXES: [&str; 3] = ["retry-", "ratelimit", "x-ratelimit"];
+/// The headers of an error response that are kept: delays, what the credential lacks, and the
+/// content type.
+const KEPT_HEADER_PREFIXES: [&str; 4] = ["retry-", "ratelimit", "x-ratelimit", "www-authenticate"];
 
 /// Messages with which restarted servers reject an old session, with 400 instead of 404. Only these
 /// exact messages mean that the request was not processed.

@@ -1,7 +1,8 @@
 //! Parses incoming messages before rmcp does.
 //!
 //! rmcp keeps only the members it knows. The non-standard `recovery` of a result is moved into `_meta`, where it
-//! survives, and a tool that can only be called as a task is marked there.
+//! survives, and a tool that can only be called as a task is marked there. What would make rmcp discard a whole
+//! response is repaired: escapes that are half a character, and codes that are no 32-bit integers.
 
 use rmcp::model::{ErrorCode, ErrorData, JsonRpcError, RequestId, ServerJsonRpcMessage};
 use serde_json::{Map, Value, json};
@@ -31,12 +32,91 @@ pub(super) fn parse(text: &[u8]) -> Option<ServerJsonRpcMessage> {
 /// A message as text with the members that rmcp would drop moved into `_meta`; `None` if there is
 /// nothing to move.
 pub(super) fn rewrite(text: &str) -> Option<String> {
-    if !text.contains(RECOVERY) && !text.contains(TASK_SUPPORT) {
+    let repaired = without_half_characters(text);
+    let text = repaired.as_deref().unwrap_or(text);
+    let is_result = text.contains("\"result\"");
+    let may_differ = match is_result {
+        true => text.contains(RECOVERY) || text.contains(TASK_SUPPORT),
+        false => text.contains("\"error\""),
+    };
+    let rewritten = || {
+        let mut document: Value = serde_json::from_str(text).ok()?;
+        match is_result {
+            true => keep_unknown_members(&mut document)?,
+            false => keep_odd_code(&mut document)?,
+        }
+        Some(document.to_string())
+    };
+    may_differ.then(rewritten).flatten().or(repaired)
+}
+
+/// The member of an error's data with a code that is no 32-bit integer.
+const ODD_CODE: &str = "jsonrpc_code";
+
+/// The code that replaces it: one of those that servers define.
+const SERVER_ERROR: i32 = -32000;
+
+/// Replaces the code of an error that is no 32-bit integer; the original is kept in the data.
+fn keep_odd_code(document: &mut Value) -> Option<()> {
+    let error = document.get_mut("error")?.as_object_mut()?;
+    let odd = error.get("code").cloned().unwrap_or_default();
+    if odd.as_i64().is_some_and(|it| i32::try_from(it).is_ok()) {
         return None;
     }
-    let mut document: Value = serde_json::from_str(text).ok()?;
-    keep_unknown_members(&mut document)?;
-    Some(document.to_string())
+    let whole = odd.as_f64().filter(|it| it.fract() == 0.0);
+    let whole = whole.filter(|it| (f64::from(i32::MIN)..=f64::from(i32::MAX)).contains(it));
+    #[allow(
+        clippy::cast_possible_truncation,
+        reason = "it is a whole number in this range"
+    )]
+    let whole = whole.map(|it| it as i32);
+    error.insert("code".to_owned(), whole.unwrap_or(SERVER_ERROR).into());
+    error.entry("message").or_insert_with(|| "".into());
+    if whole.is_none() && !odd.is_null() {
+        let data = error.entry("data").or_insert(Value::Null);
+        match data {
+            Value::Null => *data = json!({ODD_CODE: odd}),
+            Value::Object(data) => {
+                data.entry(ODD_CODE).or_insert(odd);
+            }
+            _ => {}
+        }
+    }
+    Some(())
+}
+
+/// The text with U+FFFD instead of escapes that are half a character (lone surrogates), which
+/// programs write that cut texts; `None` if there are none.
+fn without_half_characters(text: &str) -> Option<String> {
+    let mut repaired = String::new();
+    let (mut copied, mut at) = (0, 0);
+    while let Some(found) = text[at..].find('\\') {
+        at += found;
+        let length = match (
+            escaped_unit(&text[at..]),
+            escaped_unit(text.get(at + 6..).unwrap_or("")),
+        ) {
+            (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => 12,
+            (Some(0xd800..=0xdfff), _) => {
+                repaired.push_str(&text[copied..at]);
+                repaired.push_str("\\ufffd");
+                copied = at + 6;
+                6
+            }
+            (Some(_), _) => 6,
+            // The backslash and what it escapes, which may have several bytes.
+            (None, _) => 1 + text[at + 1..].chars().next().map_or(0, char::len_utf8),
+        };
+        at += length;
+    }
+    repaired.push_str(&text[copied..]);
+    (copied > 0).then_some(repaired)
+}
+
+/// The unit of UTF-16 in the escape at the beginning of a text.
+fn escaped_unit(text: &str) -> Option<u16> {
+    let digits = text.strip_prefix("\\u")?.get(..4)?;
+    u16::from_str_radix(digits, 16).ok()
 }
 
 fn keep_unknown_members(document: &mut Value) -> Option<()> {
@@ -204,6 +284,48 @@ mod tests {
         let read = serde_json::to_value(parse(line).unwrap()).unwrap();
         assert_eq!(read["result"]["content"][0]["text"], "ferm\u{fffd}");
         assert!(parse(b"\xe9{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}").is_none());
+    }
+
+    #[test]
+    fn half_a_character_is_replaced() {
+        for (text, expected) in [
+            (r#""a\ud83d""#, Some(r#""a\ufffd""#)),
+            (r#""\udc00\ud83d\ude00""#, Some(r#""\ufffd\ud83d\ude00""#)),
+            (r#""\uD83D\uD83D\uDE00x""#, Some(r#""\ufffd\uD83D\uDE00x""#)),
+            (r#""\ud83d\u0041""#, Some(r#""\ufffd\u0041""#)),
+            (r#""\ud83d\ude00""#, None),
+            (r#""\\ud83d""#, None),
+            (r#""\é\u00e9\u12""#, None),
+            ("", None),
+        ] {
+            assert_eq!(without_half_characters(text).as_deref(), expected, "{text}");
+        }
+        let line = br#"{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"cut \ud83d"}]}}"#;
+        let read = serde_json::to_value(parse(line).unwrap()).unwrap();
+        assert_eq!(read["result"]["content"][0]["text"], "cut \u{fffd}");
+    }
+
+    #[test]
+    fn an_error_with_an_odd_code_keeps_its_message() {
+        for (code, expected, kept) in [
+            (json!(-32602), -32602, None),
+            (json!(-32000.0), -32000, None),
+            (
+                json!(2_147_942_405_u32),
+                SERVER_ERROR,
+                Some(json!(2_147_942_405_u32)),
+            ),
+            (json!(1.5), SERVER_ERROR, Some(json!(1.5))),
+            (json!("E_FAIL"), SERVER_ERROR, Some(json!("E_FAIL"))),
+            (Value::Null, SERVER_ERROR, None),
+        ] {
+            let error = json!({"code": code, "message": "access is denied"});
+            let text = json!({"jsonrpc": "2.0", "id": 1, "error": error}).to_string();
+            let read = serde_json::to_value(parse(text.as_bytes()).unwrap()).unwrap();
+            assert_eq!(read["error"]["message"], "access is denied");
+            assert_eq!(read["error"]["code"], expected, "{code}");
+            assert_eq!(read["error"]["data"].get(ODD_CODE), kept.as_ref(), "{code}");
+        }
     }
 
     #[test]

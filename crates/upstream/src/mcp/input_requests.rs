@@ -19,6 +19,11 @@ use super::error::milliseconds;
 use super::in_flight::Unrouted;
 use super::tool_error::bounded;
 
+/// The features of a client that can reply to the kinds of input requests.
+const ELICITATION: &str = "elicitation";
+const SAMPLING: &str = "sampling";
+const ROOTS: &str = "roots";
+
 /// A request during which the server may ask for input. Clones are the same request.
 #[derive(Clone, Debug)]
 pub(super) struct InteractiveRequest(Arc<Inner>);
@@ -40,7 +45,12 @@ struct Inner {
 #[derive(Clone, Debug)]
 enum MissingReply {
     /// It belongs to this request.
-    Unasked { message: String, reason: AskError },
+    Unasked {
+        message: String,
+        reason: AskError,
+        /// What a client that can reply supports.
+        feature: &'static str,
+    },
     /// It may belong to this request or to another, so its text is not disclosed.
     Unrouted(Unrouted),
 }
@@ -118,10 +128,12 @@ impl InteractiveRequest {
         request: InputRequest,
     ) -> Result<Value, AskError> {
         let question = to_question(name, request).ok_or(AskError::UnsupportedKind)?;
-        let message = match question.kind {
-            QuestionKind::Sampling { .. } => "the client's model (sampling)".to_owned(),
-            QuestionKind::Roots => "the client's folders (roots)".to_owned(),
-            QuestionKind::Form { .. } | QuestionKind::Url { .. } => question.message.clone(),
+        let (feature, message) = match question.kind {
+            QuestionKind::Sampling { .. } => (SAMPLING, "the client's model (sampling)".to_owned()),
+            QuestionKind::Roots => (ROOTS, "the client's folders (roots)".to_owned()),
+            QuestionKind::Form { .. } | QuestionKind::Url { .. } => {
+                (ELICITATION, question.message.clone())
+            }
         };
         let is_form = matches!(question.kind, QuestionKind::Form { .. });
         let reply = self.forward(question).await;
@@ -129,7 +141,11 @@ impl InteractiveRequest {
             .map(|reply| to_result(reply, is_form))
             .inspect_err(|reason| {
                 let reason = *reason;
-                *self.missing() = Some(MissingReply::Unasked { message, reason });
+                *self.missing() = Some(MissingReply::Unasked {
+                    message,
+                    reason,
+                    feature,
+                });
             })
     }
 
@@ -144,9 +160,11 @@ impl InteractiveRequest {
     /// Adds the unanswered input request to a failure of the call.
     pub(super) fn explain(&self, failure: Failure) -> Failure {
         match &*self.missing() {
-            Some(MissingReply::Unasked { message, reason }) => {
-                with_unasked(failure, message, *reason)
-            }
+            Some(MissingReply::Unasked {
+                message,
+                reason,
+                feature,
+            }) => with_unasked(failure, message, *reason, feature),
             // Failures with another code are unrelated to an input request.
             Some(MissingReply::Unrouted(reason))
                 if failure.code().as_str() == codes::TOOL_FAILED.code =>
@@ -163,7 +181,7 @@ impl InteractiveRequest {
     }
 }
 
-fn with_unasked(failure: Failure, message: &str, reason: AskError) -> Failure {
+fn with_unasked(failure: Failure, message: &str, reason: AskError, feature: &str) -> Failure {
     let asked = bounded(message);
     let message = format!(
         "{}; the server asked for input: {asked} ({reason})",
@@ -175,20 +193,36 @@ fn with_unasked(failure: Failure, message: &str, reason: AskError) -> Failure {
             "question",
             json!({"message": asked, "unanswered": reason.to_string()}),
         )
-        .with_actions([match reason {
-            AskError::TooLarge => "Pass the requested input as arguments",
-            AskError::Unsupported | AskError::UnsupportedKind => {
-                "Pass the requested input as arguments, or call the tool with an MCP client that \
-                 supports elicitation"
-            }
-            AskError::NotServed => {
-                "Pass the requested input as arguments, or run tasks that ask in `panpan serve` or `panpan mcp` only"
-            }
-            AskError::TooManyOpen
-            | AskError::TimedOut
-            | AskError::CallerLeft
-            | AskError::Stopping => "Call the tool again when a person is there to answer",
-        }])
+        .with_actions([action(reason, feature)])
+}
+
+/// What to do about an input request that got no reply. Only what a person would have entered can
+/// be passed as arguments.
+fn action(reason: AskError, feature: &str) -> String {
+    let is_elicitation = feature == ELICITATION;
+    let another = match reason {
+        AskError::TooLarge => {
+            return match is_elicitation {
+                true => "Pass the requested input as arguments".to_owned(),
+                false => {
+                    "Ask for less: what the server sends to the client is too large".to_owned()
+                }
+            };
+        }
+        AskError::Unsupported | AskError::UnsupportedKind => {
+            format!("call the tool with an MCP client that supports {feature}")
+        }
+        AskError::NotServed => {
+            "run tasks that ask in `panpan serve` or `panpan mcp` only".to_owned()
+        }
+        AskError::TooManyOpen | AskError::TimedOut | AskError::CallerLeft | AskError::Stopping => {
+            return "Call the tool again when a person is there to answer".to_owned();
+        }
+    };
+    match is_elicitation {
+        true => format!("Pass the requested input as arguments, or {another}"),
+        false => format!("Use another tool or do this step yourself, or {another}"),
+    }
 }
 
 fn with_unrouted(failure: Failure, reason: Unrouted) -> Failure {

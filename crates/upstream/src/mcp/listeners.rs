@@ -3,16 +3,27 @@
 //! A connection of one caller notifies only the clients of that caller. A shared connection
 //! notifies clients only of resources that they subscribed to, unless there is a single client.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
+use panpan_mcp::input::UsableCapabilities;
 use panpan_redact::Redactor;
 use panpan_runtime::{Credentials, Listener, ServiceNotification, StateOwner};
 
-/// The connected clients, each with the owner of its state.
+/// The connected clients.
 #[derive(Debug, Default)]
-pub(super) struct Listeners(Mutex<Vec<(StateOwner, Weak<dyn Listener>)>>);
+pub(super) struct Listeners {
+    /// Each with the owner of its state.
+    clients: Mutex<Vec<(StateOwner, Weak<dyn Listener>)>>,
+    /// The capabilities of the only client, if they are known before it is connected.
+    expected: OnceLock<UsableCapabilities>,
+}
 
 impl Listeners {
+    /// Notes the capabilities of the only client.
+    pub(super) fn expect(&self, client: UsableCapabilities) {
+        let _ = self.expected.set(client);
+    }
+
     /// Adds a client, for as long as it exists.
     pub(super) fn add(&self, owner: StateOwner, listener: &Arc<dyn Listener>) {
         let mut listeners = self.all();
@@ -27,7 +38,7 @@ impl Listeners {
     }
 
     fn all(&self) -> MutexGuard<'_, Vec<(StateOwner, Weak<dyn Listener>)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.clients.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -103,6 +114,19 @@ impl ConnectionListeners {
     /// The newest client of this connection, which is asked for input outside of calls.
     pub(super) fn newest(&self) -> Option<Arc<dyn Listener>> {
         self.clients().pop()
+    }
+
+    /// The capabilities of the clients of this connection; `None` if they are not known yet. Of
+    /// several clients the first one decides, as it does for the session.
+    pub(super) fn capabilities(&self) -> Option<UsableCapabilities> {
+        let clients = self.clients();
+        let stated = clients.iter().find(|it| it.states_capabilities());
+        let stated = stated.map(|client| UsableCapabilities {
+            kinds: client.question_kinds(),
+            declared: client.declared().cloned().unwrap_or_default(),
+        });
+        let expected = self.listeners.expected.get();
+        stated.or_else(|| expected.filter(|_| self.has_one_client).cloned())
     }
 
     fn clients(&self) -> Vec<Arc<dyn Listener>> {

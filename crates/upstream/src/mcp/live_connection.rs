@@ -9,8 +9,8 @@ use panpan_mcp::input::client_capabilities;
 use panpan_mcp::notifications::to_service;
 use panpan_runtime::Context;
 use rmcp::model::{
-    CancelledNotificationParam, ClientRequest, GetExtensions, RequestId, RequestMetaObject,
-    ServerNotification, ServerPeerInfo, ServerResult, SubscriptionFilter,
+    ClientRequest, GetExtensions, RequestMetaObject, ServerNotification, ServerPeerInfo,
+    ServerResult, SubscriptionFilter,
 };
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, ClientServiceExt, Peer, PeerRequestOptions,
@@ -26,6 +26,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
+use super::cancel_on_drop::CancelOnDrop;
 use super::child::{Child, ChildPipes, EXIT_POLL, SHUTDOWN_WAIT};
 use super::client_handler::ConnectionHandler;
 use super::error::{FailedRequest, McpError};
@@ -33,10 +34,8 @@ use super::http::{HttpClient, RESPONSE_BYTES_LIMIT};
 use super::in_flight::may_require_input;
 use super::incoming;
 use super::input_requests::InteractiveRequest;
+use super::late_answers::{AcceptedLate, WithoutLateAnswers};
 use super::stdio::{EndReason, StdioTransport};
-
-/// The timeout of a cancellation notification.
-const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The limit of concurrent requests on one connection.
 const CONCURRENT_REQUESTS_LIMIT: usize = 1_024;
@@ -61,29 +60,38 @@ impl LiveConnection {
     /// Starts a process and performs the handshake.
     ///
     /// Some servers exit on an unknown method; they are started again with the older handshake.
+    /// One that starts slowly may have got both handshakes.
     pub(super) async fn over_stdio(
         start: impl Fn() -> Result<(Child, ChildPipes), McpError>,
         handler: ConnectionHandler,
         sessions: bool,
     ) -> Result<Self, McpError> {
-        match Self::with_child(start()?, handler.clone(), lifecycle(sessions)).await {
-            Err(McpError::Ended(_)) if !sessions => {
-                let old = ClientLifecycleMode::Initialize;
-                Self::with_child(start()?, handler.for_new_connection(), old).await
-            }
-            other => other,
-        }
+        let accepted_late = AcceptedLate::default();
+        let mode = lifecycle(sessions);
+        let first = Self::with_child(start()?, handler.clone(), mode, accepted_late.clone()).await;
+        let other = match first {
+            // It started slowly and does not know the older handshake.
+            Err(_) if accepted_late.get() => ClientLifecycleMode::Discover {
+                preferred_versions: vec![STATELESS],
+            },
+            Err(McpError::Ended(_)) if !sessions => ClientLifecycleMode::Initialize,
+            first => return first,
+        };
+        let handler = handler.for_new_connection();
+        Self::with_child(start()?, handler, other, AcceptedLate::default()).await
     }
 
     async fn with_child(
         (child, pipes): (Child, ChildPipes),
         handler: ConnectionHandler,
         lifecycle: ClientLifecycleMode,
+        accepted_late: AcceptedLate,
     ) -> Result<Self, McpError> {
         let end = EndReason::default();
         let alive = Arc::new(());
         let child_alive = Arc::downgrade(&alive);
         let transport = StdioTransport::new(child, pipes, end.clone(), handler.clone(), alive);
+        let transport = WithoutLateAnswers::new(transport, accepted_late);
         let mut live = Self::handshake(transport, handler, lifecycle, end).await?;
         live.child = child_alive;
         live.is_stdio = true;
@@ -100,6 +108,7 @@ impl LiveConnection {
             // A call that was in flight when the session expired must not be sent again by rmcp.
             .reinit_on_expired_session(false);
         let transport = StreamableHttpClientTransport::with_client(client, config);
+        let transport = WithoutLateAnswers::new(transport, AcceptedLate::default());
         Self::handshake(
             transport,
             handler,
@@ -109,7 +118,8 @@ impl LiveConnection {
         .await
     }
 
-    async fn handshake<T>(
+    /// Performs the handshake over a transport.
+    pub(super) async fn handshake<T>(
         transport: T,
         handler: ConnectionHandler,
         lifecycle: ClientLifecycleMode,
@@ -375,25 +385,5 @@ fn transport_error(error: DynamicTransportError, end: &EndReason) -> McpError {
         },
         // On stdio: the child has exited or is about to.
         Err(_) => McpError::Ended(end.text()),
-    }
-}
-
-/// Sends a cancellation on drop, unless the response has arrived.
-struct CancelOnDrop<'a> {
-    peer: &'a Peer<RoleClient>,
-    id: Option<RequestId>,
-}
-
-impl Drop for CancelOnDrop<'_> {
-    fn drop(&mut self) {
-        let (Some(id), Ok(handle)) = (self.id.take(), tokio::runtime::Handle::try_current()) else {
-            return;
-        };
-        let peer = self.peer.clone();
-        handle.spawn(async move {
-            let reason = Some("the response is no longer needed".to_owned());
-            let notification = CancelledNotificationParam::new(Some(id), reason);
-            let _ = tokio::time::timeout(CANCEL_TIMEOUT, peer.notify_cancelled(notification)).await;
-        });
     }
 }

@@ -10,10 +10,12 @@
 )]
 
 mod call;
+mod cancel_on_drop;
 mod child;
 mod children;
 mod client_handler;
 mod connection;
+mod connection_state;
 mod error;
 mod error_shapes;
 mod features;
@@ -22,6 +24,7 @@ mod in_flight;
 mod incoming;
 mod input_requests;
 mod input_required;
+mod late_answers;
 mod listeners;
 mod live_connection;
 mod operation_names;
@@ -35,7 +38,8 @@ mod tool_error;
 mod tool_import;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use panpan_failure::{Failure, Marked};
@@ -48,7 +52,7 @@ use rmcp::model::Implementation;
 use tokio::sync::watch;
 
 use call::ToolCall;
-pub use connection::{FIRST_BACKOFF, MAX_BACKOFF};
+pub use connection_state::{FIRST_BACKOFF, MAX_BACKOFF};
 use error::{FailedRequest, milliseconds};
 pub use error::{HttpResponse, McpError, RpcError};
 pub use features::{ITEMS_LIMIT, PAGES_LIMIT};
@@ -65,6 +69,9 @@ pub use stdio::{LINE_BYTES_LIMIT, SKIPPED_LINES_LIMIT, UNREAD_RESPONSES_LIMIT};
 pub use tool_error::{FAILURE_BYTES_LIMIT, MESSAGE_CHARACTERS_LIMIT};
 pub use tool_import::{ERRORS_LIMIT, McpWarning};
 
+/// The delay until a server that is not available is called again, if nothing states one.
+const UNAVAILABLE_DELAY: Duration = Duration::from_secs(3);
+
 /// An MCP server. Clones are the same server; dropping the last one closes the connection and ends
 /// a process that was started.
 #[derive(Clone, Debug)]
@@ -76,6 +83,17 @@ pub struct McpUpstream {
     names: McpNames,
     /// The freshness of its lists.
     freshness: Arc<Mutex<BTreeMap<List, Freshness>>>,
+    /// Whether its tools are known.
+    tools: Arc<Mutex<ToolsState>>,
+}
+
+/// Whether the tools of a server are known.
+#[derive(Clone, Debug, Default)]
+enum ToolsState {
+    #[default]
+    NotListed,
+    NotListedBecause(McpError),
+    Listed,
 }
 
 fn is_panpan(info: &ServerPeerInfo) -> bool {
@@ -120,6 +138,7 @@ impl McpUpstream {
             scopes,
             names,
             freshness: Arc::default(),
+            tools: Arc::default(),
         })
     }
 
@@ -164,6 +183,43 @@ impl McpUpstream {
 
     /// Its tools as operations. Connects if necessary.
     pub async fn operations(&self) -> Result<McpOperations, McpError> {
+        let listed = self.list_operations().await;
+        let mut state = self.tools_state();
+        match &listed {
+            Ok(_) => *state = ToolsState::Listed,
+            Err(error) if !matches!(*state, ToolsState::Listed) => {
+                *state = ToolsState::NotListedBecause(error.clone());
+            }
+            Err(_) => {}
+        }
+        drop(state);
+        listed
+    }
+
+    /// Why its tools are not known; `None` once they are. Without a connection, one is opened in the
+    /// background; must be called within a tokio runtime.
+    pub fn unavailable(&self, now: Timestamp) -> Option<Failure> {
+        let stated = match self.tools_state().clone() {
+            ToolsState::Listed => return None,
+            ToolsState::NotListed => McpError::Starting,
+            ToolsState::NotListedBecause(error) => error,
+        };
+        let error = self.pool.shared().unavailable().unwrap_or(stated);
+        let failed = FailedRequest::not_sent(error);
+        let failure =
+            request_failure::failure(self.namespace(), &failed, SideEffects::ReadOnly, now);
+        let failure = match failure.retryable() && failure.stated_retry_after_ms().is_none() {
+            true => failure.with_retry_after_ms(milliseconds(UNAVAILABLE_DELAY)),
+            false => failure,
+        };
+        Some(self.redacted(failure))
+    }
+
+    fn tools_state(&self) -> MutexGuard<'_, ToolsState> {
+        self.tools.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn list_operations(&self) -> Result<McpOperations, McpError> {
         let tools = self.list(List::Tools, &StateOwner::Anyone).await?;
         let connection = self.pool.shared();
         let live = connection.connected().await?;
@@ -179,6 +235,7 @@ impl McpUpstream {
                 .with_credentials(connection.server.secrets.clone())
                 .behind(self.upstream.clone())
                 .relaying()
+                .with_unchecked_formats()
         });
         Ok(McpOperations {
             registrations: registrations.collect(),
@@ -208,6 +265,11 @@ impl McpUpstream {
         };
         let failure =
             request_failure::failure(self.namespace(), &failed, SideEffects::ReadOnly, now);
+        self.redacted(failure)
+    }
+
+    /// The failure without the secrets of the server.
+    fn redacted(&self, failure: Failure) -> Failure {
         let mut redactor = Redactor::new();
         self.pool.shared().server.secrets.teach(&mut redactor);
         failure.redacted_by(redactor, Marked::default()).into()

@@ -6,9 +6,11 @@ use std::io::ErrorKind;
 use jiff::Timestamp;
 use panpan_failure::classify::{NetworkFailure, io_failure};
 use panpan_failure::{Cause, Effect, Failure, Kind, Upstream, codes};
+use serde_json::Value;
 
 use super::error::{FailedRequest, HttpResponse, McpError};
 use super::rpc_error;
+use super::tool_error::bounded;
 use crate::classify::{ErrorResponse, classify};
 
 /// The action where a server requires input that the client cannot give.
@@ -64,13 +66,17 @@ fn before_send(server: &str, error: &McpError, now: Timestamp) -> Failure {
             format!("the program of the MCP server {server} could not be started"),
         ),
         McpError::Backoff { wait_ms, last } => return backoff(server, *wait_ms, last, now),
+        McpError::Starting => (
+            codes::ERR_TRY_LATER.into(),
+            format!("the MCP server {server} is still starting"),
+        ),
         McpError::Timeout { request, waited_ms } => (
             codes::ERR_TIMEOUT.into(),
             format!("the MCP server {server} did not answer {request} within {waited_ms} ms"),
         ),
-        McpError::Ended(_) => (
+        McpError::Ended(reason) => (
             codes::ERR_CONNECTION_REFUSED.into(),
-            format!("the MCP server {server} closed the connection before it was ready"),
+            format!("the MCP server {server} closed the connection before it was ready: {reason}"),
         ),
         McpError::SessionExpired => (
             codes::ERR_CONNECTION_REFUSED.into(),
@@ -86,7 +92,13 @@ fn before_send(server: &str, error: &McpError, now: Timestamp) -> Failure {
         | McpError::InputRequired(_)
         | McpError::Rpc(_)
         | McpError::HttpStatus(_) => {
-            return from_response(server, error, now);
+            let failure = from_response(server, error, now);
+            return match error {
+                McpError::HttpStatus(response) if response.status < 400 => {
+                    failure.with_actions(["Check the address: the server there does not speak MCP"])
+                }
+                _ => failure,
+            };
         }
     };
     Failure::new(code).with_message(message)
@@ -176,15 +188,22 @@ fn from_status(server: &str, response: &HttpResponse, now: Timestamp) -> Failure
         body: &response.body,
         provider: Some(server),
     };
+    let Some(failure) = classify(&answer, now) else {
+        let upstream = Upstream::status(response.status).provider(server);
+        return Failure::new(codes::ERR_HTTP_502_BAD_GATEWAY)
+            .with_message(format!("the MCP server {server} answered HTTP {response}"))
+            .with_upstream(upstream.excerpt(&response.body));
+    };
     let message = format!("the MCP server {server} answered HTTP {}", response.status);
-    classify(&answer, now)
-        .unwrap_or_else(|| {
-            let upstream = Upstream::status(response.status).provider(server);
-            Failure::new(codes::ERR_HTTP_502_BAD_GATEWAY)
-                .with_upstream(upstream.excerpt(&response.body))
-                .with_actions(["Check the address: the server there does not speak MCP"])
-        })
-        .with_message(message)
+    let scope = failure.details().and_then(|it| it.get("scope"));
+    let message = match scope.and_then(Value::as_str) {
+        Some(scope) => format!(
+            "{message}: the credential lacks the scope {}",
+            bounded(scope)
+        ),
+        None => message,
+    };
+    failure.with_message(message)
 }
 
 /// The server is in backoff. A cause that waiting cannot fix is reported itself.
@@ -198,9 +217,7 @@ fn backoff(server: &str, wait_ms: u64, last: &McpError, now: Timestamp) -> Failu
         message: cause.message().to_owned(),
     };
     Failure::new(codes::ERR_CIRCUIT_OPEN)
-        .with_message(format!(
-            "cannot connect to the MCP server {server}; next attempt in {wait_ms} ms"
-        ))
+        .with_message(format!("{}; next attempt in {wait_ms} ms", cause.message))
         .with_detail("circuit", "host")
         .with_detail("upstream", server)
         .with_retry_after_ms(wait_ms)
@@ -372,6 +389,57 @@ mod tests {
             let found = (failure.code().as_str(), failure.stated_retry_after_ms());
             assert_eq!(found, (code, delay_ms));
         }
+    }
+
+    #[test]
+    fn the_address_is_doubted_only_until_the_handshake() {
+        let page = |status| {
+            McpError::HttpStatus(HttpResponse {
+                status,
+                headers: vec![("content-type".to_owned(), "text/html".to_owned())],
+                body: "<html>".to_owned(),
+            })
+        };
+        for (failed, message, is_doubted) in [
+            (
+                FailedRequest::not_sent(page(200)),
+                "the MCP server files answered HTTP 200 with text/html, which is not an MCP message",
+                true,
+            ),
+            (
+                FailedRequest::after_send(page(200)),
+                "the MCP server files answered HTTP 200 with text/html, which is not an MCP message",
+                false,
+            ),
+            (
+                FailedRequest::not_sent(page(500)),
+                "the MCP server files answered HTTP 500",
+                false,
+            ),
+        ] {
+            let now = Timestamp::UNIX_EPOCH;
+            let failure = failure("files", &failed, SideEffects::ReadOnly, now);
+            assert_eq!(failure.message(), message);
+            let actions = &failure.recovery().required_actions;
+            let doubts = actions.iter().any(|it| it.starts_with("Check the address"));
+            assert_eq!(doubts, is_doubted, "{message}");
+        }
+    }
+
+    #[test]
+    fn the_scope_that_a_credential_lacks_is_named() {
+        let challenge = r#"Bearer error="insufficient_scope", scope="files:write""#;
+        let error = McpError::HttpStatus(HttpResponse {
+            status: 403,
+            headers: vec![("www-authenticate".to_owned(), challenge.to_owned())],
+            body: String::new(),
+        });
+        let failed = FailedRequest::after_send(error);
+        let failure = failure("files", &failed, SideEffects::Change, Timestamp::UNIX_EPOCH);
+        assert_eq!(
+            failure.message(),
+            "the MCP server files answered HTTP 403: the credential lacks the scope files:write"
+        );
     }
 
     #[test]

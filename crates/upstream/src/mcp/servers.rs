@@ -68,6 +68,30 @@ impl McpServers {
         }
     }
 
+    /// Why a tool that no server has listed may exist nevertheless: a server whose tools are not
+    /// known yet. Must be called within a tokio runtime.
+    pub fn unavailable_for(&self, caller: &McpCaller<'_>, tool: &str) -> Option<Failure> {
+        let now = Timestamp::now();
+        let servers = self.admitting(caller).map(|(_, server)| server);
+        let mut may_have_it = servers.filter(|server| tool.starts_with(&prefix(server)));
+        let failure = may_have_it.find_map(|server| server.unavailable(now))?;
+        let message = format!(
+            "{}; whether it has the tool {} is not known",
+            failure.message(),
+            super::tool_error::bounded(tool)
+        );
+        Some(failure.with_message(message))
+    }
+
+    /// The servers whose tools are not known, each with the reason; without those that require
+    /// scopes. Must be called within a tokio runtime.
+    pub fn unavailable(&self) -> Vec<String> {
+        let now = Timestamp::now();
+        let open = self.servers.iter().filter(|it| it.is_open());
+        let failures = open.filter_map(|server| server.unavailable(now));
+        failures.map(|it| it.message().to_owned()).collect()
+    }
+
     /// The freshness of a list, if all servers stated it with their last response.
     pub fn freshness(&self, list: List) -> Option<Freshness> {
         Freshness::of_all(self.servers.iter().map(|server| server.freshness(list)))
@@ -158,15 +182,42 @@ impl McpServers {
             self.cache().server_of(list, name, &caller.owner, admits)
         };
         let mut position = find();
+        let mut unlisted = Ok(());
         if position.is_none() {
-            self.list(caller, list).await?;
+            unlisted = self.list(caller, list).await.map(drop);
             if list == List::Resources {
-                self.list(caller, List::Templates).await?;
+                // Not every server with resources has templates.
+                let templates = self.list(caller, List::Templates).await;
+                unlisted = unlisted.and(templates.map(drop));
             }
             position = find();
         }
         let server = position.map(|it| &self.servers[it]);
-        server.ok_or_else(|| not_found(list.item(), name))
+        let unlisted_server = || self.server_of_unlisted(caller, list, name);
+        if let Some(server) = server.or_else(unlisted_server) {
+            return Ok(server);
+        }
+        unlisted?;
+        Err(not_found(list.item(), name))
+    }
+
+    /// The server to ask for a resource that none has listed, such as one that a result links to:
+    /// the only server, or the only one that lists resources with the same scheme.
+    fn server_of_unlisted(
+        &self,
+        caller: &McpCaller<'_>,
+        list: List,
+        uri: &str,
+    ) -> Option<&McpUpstream> {
+        if list != List::Resources {
+            return None;
+        }
+        if let [only] = self.servers.as_slice() {
+            return Some(only).filter(|it| it.admits(caller.identity));
+        }
+        let admits = |position: usize| self.servers[position].admits(caller.identity);
+        let position = self.cache().server_with_scheme(uri, &caller.owner, admits);
+        position.map(|it| &self.servers[it])
     }
 
     fn admitting(&self, caller: &McpCaller<'_>) -> impl Iterator<Item = (usize, &McpUpstream)> {

@@ -26,6 +26,8 @@ use super::tasks::{declare_for_session, pass_unread};
 pub(super) struct StdioTransport<R, W> {
     input: LineReader<R>,
     output: Output<W>,
+    /// A message that was read before anything serves the client.
+    first: Option<ClientJsonRpcMessage>,
     /// An error response that is being written; nothing is read until it is done.
     responding: Option<JoinHandle<()>>,
 }
@@ -71,9 +73,24 @@ impl<R: AsyncRead + Unpin, W> StdioTransport<R, W> {
                 pipe: Arc::new(Mutex::new(output)),
                 end: end.clone(),
             },
+            first: None,
             responding: None,
         };
         (transport, end)
+    }
+}
+
+impl<R, W> StdioTransport<R, W>
+where
+    R: AsyncRead + Send + Unpin,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    /// The first message, which stays to be received. Cancel-safe.
+    pub(super) async fn peek(&mut self) -> Option<&ClientJsonRpcMessage> {
+        if self.first.is_none() {
+            self.first = self.receive().await;
+        }
+        self.first.as_ref()
     }
 }
 
@@ -112,6 +129,9 @@ where
 
     /// Cancel-safe.
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
+        if let Some(first) = self.first.take() {
+            return Some(first);
+        }
         loop {
             if let Some(responding) = &mut self.responding {
                 // `write` records its own errors.

@@ -80,6 +80,28 @@ impl ListCache {
         }
         longest.map(|(_, position)| position)
     }
+
+    /// The only admitting server that listed resources or templates with the scheme of a URI.
+    pub(super) fn server_with_scheme(
+        &mut self,
+        uri: &str,
+        owner: &StateOwner,
+        admits: impl Fn(usize) -> bool,
+    ) -> Option<usize> {
+        let (scheme, _) = uri.split_once("://")?;
+        let is_like = |listed: &String| {
+            let listed = listed.split_once("://").map(|(scheme, _)| scheme);
+            listed.is_some_and(|it| it.eq_ignore_ascii_case(scheme))
+        };
+        let lists = self.lists_for(owner).iter().enumerate();
+        let mut fitting = lists.filter(|(position, listed)| {
+            let uris = [List::Resources, List::Templates].into_iter();
+            let mut uris = uris.filter_map(|it| listed.get(&it)).flatten();
+            admits(*position) && uris.any(is_like)
+        });
+        let (position, _) = fitting.next()?;
+        fitting.next().is_none().then_some(position)
+    }
 }
 
 #[cfg(test)]
@@ -122,6 +144,30 @@ mod tests {
         ] {
             let admits = |position: usize| admitting.contains(&position);
             let found = cache.server_of(List::Resources, uri, &StateOwner::Anyone, admits);
+            assert_eq!(found, expected, "{uri} {admitting:?}");
+        }
+    }
+
+    #[test]
+    fn an_unlisted_uri_belongs_to_the_only_server_with_its_scheme() {
+        let mut cache = ListCache::new(3);
+        let lists = [
+            listed(&["report://1"], &["demo://b/{id}"]),
+            listed(&["demo://a"], &["{any}"]),
+            listed(&[], &["File:///{path}"]),
+        ];
+        *cache.lists_for(&StateOwner::Anyone) = lists.to_vec();
+        for (uri, admitting, expected) in [
+            ("report://77", &[0, 1, 2][..], Some(0)),
+            ("report://77", &[1, 2], None),
+            ("demo://z", &[0, 1, 2], None),
+            ("demo://z", &[1, 2], Some(1)),
+            ("file:///etc/hosts", &[0, 1, 2], Some(2)),
+            ("reports://77", &[0, 1, 2], None),
+            ("report", &[0, 1, 2], None),
+        ] {
+            let admits = |position: usize| admitting.contains(&position);
+            let found = cache.server_with_scheme(uri, &StateOwner::Anyone, admits);
             assert_eq!(found, expected, "{uri} {admitting:?}");
         }
     }
