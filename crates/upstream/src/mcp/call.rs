@@ -129,6 +129,9 @@ impl ToolCall {
             if let Some(next) = next {
                 return Ok(next);
             }
+            if failed.sent {
+                context.note_response();
+            }
             let redact = |value: &mut Value| context.redact(value);
             context.set_extra(extras::of_error(error.code, error.data.as_ref(), redact));
         }
@@ -208,6 +211,7 @@ impl ToolCall {
             && self.pool.shared().server.success_bodies == SuccessBodies::Read
             && failing.is_disguised();
         if is_failing || is_disguised {
+            context.note_response();
             let redact = |value: &mut Value| context.redact(value);
             context.set_extra(match is_disguised {
                 // What the tool returned as a success is kept completely.

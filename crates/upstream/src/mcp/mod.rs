@@ -33,6 +33,7 @@ mod settings;
 mod stdio;
 mod tool_error;
 mod tool_import;
+mod write_effect;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
