@@ -14,6 +14,7 @@ mod child;
 mod children;
 mod client_handler;
 mod connection;
+mod echoed_input;
 mod error;
 mod error_shapes;
 mod features;

@@ -114,6 +114,9 @@ pub(super) fn in_text(text: &str, tool: ToolText<'_>) -> Option<Failure> {
 }
 
 fn of_error(error: &RpcError, message: &str, tool: ToolText<'_>) -> Failure {
+    if validation::is_rejected_output(&error.message) {
+        return validation::malformed_result(&error.message);
+    }
     if let Some(failure) = known_code(error) {
         return failure;
     }

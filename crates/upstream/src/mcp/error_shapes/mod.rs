@@ -4,6 +4,7 @@
 //! Documents are parsed here, texts in the modules below.
 
 mod clauses;
+mod connection_words;
 mod embedded;
 mod errno;
 mod provider_codes;
@@ -133,6 +134,7 @@ pub(super) fn in_text(text: &str, tool: ToolText<'_>) -> Option<Failure> {
         .or_else(|| provider_codes::in_text(text))
         .or_else(|| text_status::in_text(text, tool.server, tool.now))
         .or_else(|| errno::in_text(text))
+        .or_else(|| connection_words::in_text(text))
 }
 
 /// What is known about the tool that wrote a text.

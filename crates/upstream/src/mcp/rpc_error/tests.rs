@@ -239,6 +239,10 @@ fn an_error_in_a_text_is_read() {
             "McpError: MCP error -32001: Request timed out",
             Some("ERR_TIMEOUT"),
         ),
+        (
+            "MCP error -32602: Output validation error: Invalid structured content for tool x: no",
+            Some("ERR_OUTPUT_INVALID"),
+        ),
         ("No page 'MCP error -32602: x'", None),
         ("MCP error: x", None),
     ] {
