@@ -37,7 +37,9 @@ impl Hidden {
             if let Some(Value::String(text)) = block.get_mut("text")
                 && !text.trim_start().starts_with('{')
             {
-                for (character, echo) in &echoes {
+                // A text that is nothing but such a text states it.
+                let whole = text.trim().to_owned();
+                for (character, echo) in echoes.iter().filter(|(_, echo)| *echo != whole) {
                     *text = text.replace(echo.as_str(), character.encode_utf8(&mut [0; 4]));
                 }
             }
