@@ -3,6 +3,7 @@
 mod questions;
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use jiff::Timestamp;
@@ -46,6 +47,7 @@ struct Inner {
     /// The combined effect of the operations that it called.
     calls: Mutex<Effect>,
     pauses: Mutex<Pauses>,
+    has_responded: AtomicBool,
     /// Knows the secrets of the input; created with the first message.
     redactor: OnceLock<Box<Redactor>>,
 }
@@ -81,6 +83,7 @@ impl Context {
             cancellation: OnceLock::new(),
             calls: Mutex::new(Effect::None),
             pauses: Mutex::default(),
+            has_responded: AtomicBool::new(false),
             redactor: OnceLock::new(),
         }))
     }
@@ -122,6 +125,16 @@ impl Context {
     /// Sets the value that is returned in addition to the outcome, for protocols that can carry it.
     pub fn set_extra(&self, extra: Option<Value>) {
         *lock(&self.0.call.extra) = extra.map(Box::new);
+    }
+
+    /// Notes that the upstream itself is healthy, whatever the failure of this attempt says: it is about something
+    /// behind the upstream, and does not count for its circuits.
+    pub fn note_response(&self) {
+        self.0.has_responded.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn has_responded(&self) -> bool {
+        self.0.has_responded.load(Ordering::Relaxed)
     }
 
     /// The trace of the call, to be passed to the upstream.

@@ -98,6 +98,9 @@ pub(super) async fn attempt(
     let verdict = match ended {
         // A caller's shorter timeout says nothing about the service.
         Ended::TimedOut if is_cut_short => Verdict::NOTHING,
+        Ended::Returned(Err(_)) if operation.upstream().is_some() && context.has_responded() => {
+            Verdict::ANSWERED
+        }
         _ => verdict(operation, &ended),
     };
     let ended = match ended {

@@ -28,7 +28,7 @@ const SUMMARIES: [&str; 10] = [
 const TIMES_FROM: u64 = 1_000_000_000;
 
 /// Whether the body says that a part of the work was done.
-pub(super) fn report_work(document: &Value) -> bool {
+pub(crate) fn report_work(document: &Value) -> bool {
     let inner = SUMMARIES.iter().filter_map(|name| document.get(name));
     let objects = [document]
         .into_iter()

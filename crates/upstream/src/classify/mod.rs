@@ -36,6 +36,7 @@ use panpan_failure::Failure;
 use panpan_failure::classify::InputMembers;
 use serde_json::Value;
 
+pub(crate) use counts::report_work;
 pub(crate) use declarations::{Declarations, DeclaredFailure, RequestContext, is_declared_output};
 pub(crate) use error_body::{ErrorBody, panpan_failure};
 use evidence::Evidence;

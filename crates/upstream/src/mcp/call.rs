@@ -21,6 +21,7 @@ use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest, Request
 use serde_json::{Map, Value};
 
 use super::connection::Connection;
+use super::echoed_input::Hidden;
 use super::error::{FailedRequest, McpError};
 use super::input_requests::InteractiveRequest;
 use super::input_required::{self, InputNotProvided, Round};
@@ -102,7 +103,7 @@ impl ToolCall {
                 }
             };
             if !input_required::requires_input(&result) {
-                return self.outcome(&result, context);
+                return self.outcome(&result, input, context);
             }
             let next = round.next(call, result).await;
             round = next.map_err(|error| self.input_failure(&error, &round))?;
@@ -128,6 +129,9 @@ impl ToolCall {
             };
             if let Some(next) = next {
                 return Ok(next);
+            }
+            if failed.sent {
+                context.note_response();
             }
             let redact = |value: &mut Value| context.redact(value);
             context.set_extra(extras::of_error(error.code, error.data.as_ref(), redact));
@@ -194,7 +198,7 @@ impl ToolCall {
         )
     }
 
-    fn outcome(&self, result: &Value, context: &Context) -> Result<Value, Failure> {
+    fn outcome(&self, result: &Value, input: &Value, context: &Context) -> Result<Value, Failure> {
         let failing = FailingResult {
             server: &self.pool.shared().server.namespace,
             result,
@@ -208,13 +212,20 @@ impl ToolCall {
             && self.pool.shared().server.success_bodies == SuccessBodies::Read
             && failing.is_disguised();
         if is_failing || is_disguised {
+            context.note_response();
             let redact = |value: &mut Value| context.redact(value);
             context.set_extra(match is_disguised {
                 // What the tool returned as a success is kept completely.
                 true => extras::of_disguised_failure(result, redact),
                 false => extras::of_failure(result, redact),
             });
-            return Err(failing.failure(|code| self.declared.contains(code)));
+            let hidden = Hidden::of(result, input);
+            let failing = FailingResult {
+                result: &hidden.result,
+                ..failing
+            };
+            let failure = failing.failure(|code| self.declared.contains(code));
+            return Err(hidden.shown(failure));
         }
         context.set_extra(extras::of_output(result, self.has_output_schema));
         output::from_result(result, self.has_output_schema).ok_or_else(|| {

@@ -16,6 +16,7 @@ mod children;
 mod client_handler;
 mod connection;
 mod connection_state;
+mod echoed_input;
 mod error;
 mod error_shapes;
 mod features;
@@ -36,6 +37,7 @@ mod settings;
 mod stdio;
 mod tool_error;
 mod tool_import;
+mod write_effect;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -18,6 +18,7 @@ use serde_json::{Map, Value, json};
 use super::error::RpcError;
 use super::error_shapes::{self, ToolText, validation};
 use super::tool_error::{bounded, read_dialect, with_statements};
+use super::write_effect::with_proven_effect;
 use crate::classify::ErrorBody;
 use crate::known_code::with_known_code;
 use crate::retry_members::without_retry_members;
@@ -27,6 +28,9 @@ const URL_ELICITATIONS_LIMIT: usize = 8;
 
 /// Numbers whose meaning JSON-RPC defines, other than the internal error.
 const DEFINED: [i32; 4] = [-32700, -32602, -32601, -32600];
+
+/// The number of a rate limit that is proposed for the protocol.
+const RATE_LIMITED: i32 = -32023;
 
 /// Numbers that programs act on, whatever the message says.
 const FOR_PROGRAMS: [i32; 2] = [URL_ELICITATION_REQUIRED, CAPABILITY_MISSING];
@@ -72,7 +76,7 @@ pub(super) fn from_rpc_error(server: &str, error: &RpcError, now: Timestamp) -> 
     let failure = of_error(error, &message, tool).with_message(message.as_str());
     let failure = match FOR_PROGRAMS.contains(&error.code) {
         true => failure,
-        false => with_statements(failure, now),
+        false => with_statements(with_effect_of_error(failure, error, now), now),
     };
     let failure = with_stated_delay(failure, error, now);
     let upstream = failure.upstream().cloned().unwrap_or_default();
@@ -80,6 +84,21 @@ pub(super) fn from_rpc_error(server: &str, error: &RpcError, now: Timestamp) -> 
     with_known_code(without_retry_members(failure), false, server, |_| false)
         .with_message(bounded(&message))
         .with_upstream(upstream)
+}
+
+/// The failure with the effect that the error proves. An error of another panpan states it, and the number of a
+/// rate limit with a delay refuses the request itself.
+fn with_effect_of_error(failure: Failure, error: &RpcError, now: Timestamp) -> Failure {
+    let data = error.data.as_ref();
+    let is_limit =
+        || error.code == RATE_LIMITED && data.is_some_and(|it| hint::from_body(it, now).is_some());
+    let is_certain = DEFINED.contains(&error.code)
+        || data.is_some_and(|it| it.get(RESIDUAL).is_some())
+        || is_limit();
+    match is_certain {
+        true => failure,
+        false => with_proven_effect(failure, data.as_slice()),
+    }
 }
 
 /// The failure for a JSON-RPC error in the text of a tool.
@@ -95,6 +114,9 @@ pub(super) fn in_text(text: &str, tool: ToolText<'_>) -> Option<Failure> {
 }
 
 fn of_error(error: &RpcError, message: &str, tool: ToolText<'_>) -> Failure {
+    if validation::is_rejected_output(&error.message) {
+        return validation::malformed_result(&error.message);
+    }
     if let Some(failure) = known_code(error) {
         return failure;
     }
@@ -208,7 +230,7 @@ fn known_code(error: &RpcError) -> Option<Failure> {
         .unwrap_or_else(|| Value::Object(Map::new()));
     Some(match error.code {
         // Proposed for the protocol, with the delay in its data.
-        -32023 => Failure::new(codes::ERR_HTTP_429_RATE_LIMITED),
+        RATE_LIMITED => Failure::new(codes::ERR_HTTP_429_RATE_LIMITED),
         -32001 if text.contains("timed out") || text.contains("timeout") => {
             Failure::new(codes::ERR_TIMEOUT)
         }

@@ -11,13 +11,14 @@ use panpan_failure::classify::InputMembers;
 use panpan_failure::dialect::{
     Dialect, MCP_META_KEY, RESIDUAL, detect, disguised_failure, read_foreign,
 };
-use panpan_failure::{Effect, Failure, Inferred, Kind, Repeat, codes, hint, read, size};
+use panpan_failure::{Failure, Inferred, Kind, Repeat, codes, hint, read, size};
 use serde_json::{Value, json};
 
 use super::error_shapes::{self, ToolText};
 use super::incoming::RECOVERY_META_KEY;
 use super::request_failure::SideEffects;
 use super::rpc_error;
+use super::write_effect;
 use crate::classify::{CombinedStatements, ErrorBody, is_declared_output, stated_kind};
 use crate::known_code::with_known_code;
 use crate::retry_members::without_retry_members;
@@ -79,7 +80,12 @@ impl FailingResult<'_> {
         if let Some(failure) = self.panpan_failure() {
             return with_known_code(failure, true, self.server, declared);
         }
-        let failure = with_statements(self.third_party(&declared), self.now);
+        let failure = self.third_party(&declared);
+        let failure = match self.is_declared(&failure, &declared) {
+            true => failure,
+            false => self.with_proven_effect(failure),
+        };
+        let failure = with_statements(failure, self.now);
         let effect = self.side_effects.effect_of(&failure);
         let message = bounded(failure.message());
         let failure = failure.with_effect(effect).with_message(message);
@@ -89,6 +95,18 @@ impl FailingResult<'_> {
             true => failure,
             false => with_tool_code(failure),
         }
+    }
+
+    /// Whether the tool stated a code that it publishes. It knows its effect.
+    fn is_declared(&self, failure: &Failure, declared: &impl Fn(&str) -> bool) -> bool {
+        declared(failure.code().as_str()) && !failure.inferred().contains(&Inferred::Code)
+    }
+
+    fn with_proven_effect(&self, failure: Failure) -> Failure {
+        let structured = self.result.get("structuredContent");
+        let written = self.json_text();
+        let documents: Vec<&Value> = structured.into_iter().chain(&written).collect();
+        write_effect::with_proven_effect(failure, &documents)
     }
 
     /// A failure written by a panpan: complete in `_meta`, or in the first text block in any
@@ -269,10 +287,6 @@ pub(super) fn with_statements(failure: Failure, now: Timestamp) -> Failure {
         Some(entry) if !is_known => {
             let failure = failure.restated(entry.into());
             let failure = failure.mark_inferred(Inferred::Code);
-            let failure = match error_shapes::is_only_unreachable(failure.message()) {
-                true => failure.with_effect(Effect::None),
-                false => failure,
-            };
             match heard.action() {
                 Some(action) => failure.with_actions([action]),
                 None => failure,

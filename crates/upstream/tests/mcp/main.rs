@@ -12,6 +12,7 @@
     reason = "it prints its results, and is a server that exits early"
 )]
 
+mod effects;
 mod fixture;
 mod http;
 mod input_requests;
@@ -29,6 +30,10 @@ macro_rules! by_name {
 
 /// All tests.
 const TESTS: &[(&str, fn())] = by_name![
+    effects::a_write_is_not_repeated_because_of_a_call_inside_it,
+    effects::a_call_is_repeatable_if_that_is_harmless,
+    effects::a_refused_write_did_nothing,
+    effects::a_text_about_another_service_opens_no_circuit,
     input_requests::an_elicitation_reaches_the_client_of_the_call,
     input_requests::an_unanswered_elicitation_is_in_the_failure,
     input_requests::sampling_and_roots_reach_the_client_under_the_names_of_the_server,
@@ -91,7 +96,10 @@ fn main() -> ExitCode {
     if let [command, behaviour] = arguments.as_slice()
         && command == server::SERVE
     {
-        server::serve(behaviour);
+        match behaviour.as_str() {
+            effects::COUNTING => effects::serve(),
+            behaviour => server::serve(behaviour),
+        }
         return ExitCode::SUCCESS;
     }
     let parts: Vec<&String> = arguments.iter().filter(|it| !it.starts_with('-')).collect();

@@ -31,18 +31,21 @@ const OTHER_SUBJECTS: &str = "about assertion assert asserted called expect expe
                               handles handling how if invalid named near no not should title titled unknown unless \
                               when without";
 
-/// Words of a text that announces a failure.
+/// Beginnings of a text that announces the failure of the whole call.
 const ANNOUNCEMENTS: [&str; 9] = [
-    "error",
-    "exception",
-    "fail",
-    "unable",
-    "cannot",
-    "could not",
-    "couldn't",
-    "denied",
+    "failed to ",
+    "failed:",
+    "unable ",
+    "cannot ",
+    "could not ",
+    "couldn't ",
+    "request ",
+    "access denied",
     "rejected",
 ];
+
+/// Words that tell of something before the failure.
+const EARLIER_WORK: &str = "after and but then while";
 
 /// The methods of HTTP, with which clients begin the text of an error.
 const METHODS: [&str; 6] = ["GET ", "POST ", "PUT ", "PATCH ", "DELETE ", "HEAD "];
@@ -83,13 +86,13 @@ pub(super) fn clauses(text: &str) -> Vec<Clause<'_>> {
 }
 
 impl Clause<'_> {
-    /// Whether the text before only announces a failure, so that it reports nothing else.
+    /// Whether the text before only announces a failure, so that it reports nothing else. `Receipt failed: ` is
+    /// about a part of the work.
     pub(super) fn is_announced(&self) -> bool {
-        let before = self.before.trim();
-        let lower = before.to_ascii_lowercase();
-        ANNOUNCEMENTS.iter().any(|word| lower.contains(word))
-            || METHODS.iter().any(|method| before.starts_with(method))
-            || !before.contains(char::is_whitespace)
+        let lower = self.before.trim().to_ascii_lowercase();
+        let mut words = lower.split(|it: char| !it.is_alphanumeric());
+        let tells_more = words.any(|word| EARLIER_WORK.split(' ').any(|it| it == word));
+        !tells_more && lower.split_inclusive([':', ';', '.']).all(is_announcement)
     }
 
     /// Whether the text before is empty or the title of an error, such as `Error executing tool x:`.
@@ -98,6 +101,18 @@ impl Clause<'_> {
         let is_title = before.to_ascii_lowercase().contains("error") && before.ends_with(':');
         (is_title && !before.contains('\n')) || !before.contains(char::is_whitespace)
     }
+}
+
+/// Whether a part of a text is the title of an error, or announces one.
+fn is_announcement(part: &str) -> bool {
+    let part = part.trim();
+    let is_title = part.contains("error") || part.contains("exception");
+    is_title
+        || !part.contains(char::is_whitespace)
+        || METHODS
+            .iter()
+            .any(|it| part.starts_with(&it.to_ascii_lowercase()))
+        || ANNOUNCEMENTS.iter().any(|it| part.starts_with(it))
 }
 
 /// Whether the words before a statement belong to another one.
@@ -234,6 +249,8 @@ mod tests {
             ("failed to get issue: GET https://a.example: ", true, false),
             ("AxiosError: ", true, true),
             ("Wrote 3 rows: ", false, false),
+            ("Receipt e-mail failed: AxiosError: ", false, true),
+            ("Failed after sending 2 of 3: Error: ", false, true),
         ] {
             let clause = Clause { before, text: "" };
             let found = (clause.is_announced(), clause.is_opening());

@@ -154,6 +154,9 @@ const ERRORS: [Error; 27] = [
 /// The calls after which Node.js writes the name of an error.
 const CALLS: &str = "accept|bind|connect|getaddrinfo|listen|open|queryA|queryAaaa|read|send|write";
 
+/// The action for a host name that does not exist.
+const CHECK_HOST: &str = "Check the host name in the input";
+
 /// The places of an error at the beginning of a clause.
 static ERROR: LazyLock<Regex> = LazyLock::new(|| {
     let pattern = format!(
@@ -176,7 +179,10 @@ pub(super) fn in_text(text: &str) -> Option<Failure> {
     };
     let failure = match certainty {
         // A name that does not exist is not created by waiting.
-        Certainty::NoHost => failure.with_max_retries(0).with_repeat(Repeat::Refused),
+        Certainty::NoHost => failure
+            .with_max_retries(0)
+            .with_repeat(Repeat::Refused)
+            .with_actions([CHECK_HOST]),
         _ => failure,
     };
     let failure = failure.mark_inferred(Inferred::Code);

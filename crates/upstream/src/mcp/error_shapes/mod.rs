@@ -4,19 +4,17 @@
 //! Documents are parsed here, texts in the modules below.
 
 mod clauses;
+mod connection_words;
 mod embedded;
 mod errno;
 mod provider_codes;
 mod text_status;
 pub(super) mod validation;
 
-use std::sync::LazyLock;
-
 use jiff::Timestamp;
 use panpan_failure::classify::{InputMembers, STATEMENTS_BYTES_LIMIT, statements};
 use panpan_failure::dialect::{Dialect, read_foreign};
 use panpan_failure::{Alternative, Effect, Failure, codes};
-use regex::Regex;
 use serde_json::{Value, json};
 
 use super::tool_error::bounded;
@@ -24,12 +22,6 @@ use crate::classify::ErrorBody;
 use crate::classify::{ErrorResponse, classify};
 use clauses::Clause;
 pub(super) use clauses::is_program_output;
-
-/// A text about a refused connection, and nothing else.
-static UNREACHABLE: LazyLock<Regex> = LazyLock::new(|| {
-    let pattern = r"(?i)^(?:error[^:\n]*: )?(?:(?:could not|cannot|can't|unable to|failed to) connect to \S+: connection refused|connection refused)\.?$";
-    Regex::new(pattern).expect("a fixed pattern compiles")
-});
 
 /// The members of the envelope `{errorType, message, …}` with advice.
 const ADVICE_MEMBERS: [&str; 2] = ["suggestion", "aiGuidance"];
@@ -142,6 +134,7 @@ pub(super) fn in_text(text: &str, tool: ToolText<'_>) -> Option<Failure> {
         .or_else(|| provider_codes::in_text(text))
         .or_else(|| text_status::in_text(text, tool.server, tool.now))
         .or_else(|| errno::in_text(text))
+        .or_else(|| connection_words::in_text(text))
 }
 
 /// What is known about the tool that wrote a text.
@@ -151,11 +144,6 @@ pub(super) struct ToolText<'a> {
     /// The members of its input.
     pub(super) members: &'a InputMembers,
     pub(super) now: Timestamp,
-}
-
-/// Whether a text says that a connection was refused, and nothing else.
-pub(super) fn is_only_unreachable(text: &str) -> bool {
-    UNREACHABLE.is_match(text.trim())
 }
 
 /// The effect of a failure that was read from a text: as its code has it, unless the text may report that something

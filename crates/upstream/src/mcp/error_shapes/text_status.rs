@@ -36,7 +36,13 @@ struct Form {
     innocents: &'static [&'static str],
 }
 
-const FORMS: [Form; 11] = [
+const FORMS: [Form; 12] = [
+    Form {
+        pattern: r"(?i:api error \()(?P<status>[45]\d\d)\)",
+        end: End::Clause,
+        hits: &[("API Error (500): overloaded", 500)],
+        innocents: &["API error (5000): x", "No page 'API Error (500): x'"],
+    },
     Form {
         pattern: r"(?i:http(?:/\d(?:\.\d)?)?(?:[ -](?:error|status|code|response))*[:=]? ?\(?)(?P<status>[45]\d\d)\b",
         end: End::Clause,
@@ -183,6 +189,9 @@ const FORMS: [Form; 11] = [
 const RATE_LIMIT: &str =
     r"(?i:rate[- ]limited|rate limit (?:has been )?exceeded|too many requests)\b";
 
+/// Words that mean that the credential of the tool is refused.
+const CREDENTIAL: &str = r"(?i:(?:invalid|incorrect) api[- ]key(?: provided)?)\b";
+
 /// Words with which the text of a failure continues behind a status or a rate limit.
 const CONTINUATIONS: &str =
     "after at by during for from in on please received returned when while with";
@@ -205,6 +214,7 @@ const OTHER_REASONS: [(u16, &str); 8] = [
 static PATTERNS: LazyLock<Vec<Regex>> =
     LazyLock::new(|| FORMS.iter().map(|form| anchored(form.pattern)).collect());
 static RATE_LIMIT_PATTERN: LazyLock<Regex> = LazyLock::new(|| anchored(RATE_LIMIT));
+static CREDENTIAL_PATTERN: LazyLock<Regex> = LazyLock::new(|| anchored(CREDENTIAL));
 static TITLE_PATTERN: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(TITLE).expect("a fixed pattern compiles"));
 
@@ -236,7 +246,8 @@ fn status_in(text: &str) -> Option<Found<'_>> {
     let clauses = clauses(text);
     let page = || page_status(text).map(|(clause, status)| Found { clause, status });
     let stated = clauses.iter().find_map(|clause| {
-        let status = status_of(clause.text).or_else(|| rate_limit_of(clause.text))?;
+        let words = || status_of_words(clause.text);
+        let status = status_of(clause.text).or_else(words)?;
         Some(Found {
             clause: *clause,
             status,
@@ -263,11 +274,15 @@ fn status_of(clause: &str) -> Option<u16> {
         })
 }
 
-/// The status of a rate limit at the beginning of a clause.
-fn rate_limit_of(clause: &str) -> Option<u16> {
-    let found = RATE_LIMIT_PATTERN.captures(clause)?;
-    let rest = &clause[found.get(0)?.end()..];
-    (is_end(rest) && !is_about_something_else(&found["head"])).then_some(429)
+/// The status of a rate limit or a refused credential at the beginning of a clause.
+fn status_of_words(clause: &str) -> Option<u16> {
+    let states = |pattern: &Regex| {
+        let found = pattern.captures(clause)?;
+        let rest = &clause[found.get(0)?.end()..];
+        (is_end(rest) && !is_about_something_else(&found["head"])).then_some(())
+    };
+    let limited = states(&RATE_LIMIT_PATTERN).map(|()| 429);
+    limited.or_else(|| states(&CREDENTIAL_PATTERN).map(|()| 401))
 }
 
 /// The status in the title of a page.

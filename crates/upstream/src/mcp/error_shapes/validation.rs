@@ -14,6 +14,13 @@ use crate::mcp::tool_error::bounded;
 /// The beginnings of clauses that say that the arguments of a tool were rejected. What follows are the problems.
 const INTRODUCTIONS: &str = r"(?i:input validation error:|invalid (?:tool )?arguments(?: for tool [^\s:]+)?:|arguments validation failed:)";
 
+/// The beginnings of clauses that say that the result of a tool was rejected, after it ran.
+const OUTPUT: &str =
+    r"^(?i:output validation error:|tool \S+ has an output schema but no structured content)";
+
+/// The action for a result that was rejected.
+const IT_RAN: &str = "The tool ran, only its result is malformed: do not change the input; tell the person responsible for the server";
+
 /// The same in the words of pydantic, whose model has the name of the tool.
 const PYDANTIC: &str = r"\d+ validation errors? for (?:\w+Arguments|call\[[^\]\n]+\])[ ]*\n";
 
@@ -25,6 +32,7 @@ static REJECTION: LazyLock<Regex> = LazyLock::new(|| {
         "^(?:(?P<introduction>{INTRODUCTIONS})|(?P<pydantic>{PYDANTIC}))"
     ))
 });
+static REJECTED_OUTPUT: LazyLock<Regex> = LazyLock::new(|| pattern(OUTPUT));
 static REQUIRED: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"^'(?P<member>[^']+)' (?P<reason>is a required property)"));
 static AJV: LazyLock<Regex> =
@@ -38,6 +46,9 @@ fn pattern(text: &str) -> Regex {
 
 /// The failure for arguments that were rejected.
 pub(super) fn in_text(text: &str, members: &InputMembers) -> Option<Failure> {
+    if is_rejected_output(text) {
+        return Some(malformed_result(text));
+    }
     if let Some(problems) = rejected(text) {
         let violations = violations(problems);
         return Some(failure(text, violations, Effect::None));
@@ -46,11 +57,28 @@ pub(super) fn in_text(text: &str, members: &InputMembers) -> Option<Failure> {
     let issues = zod_issues(text).filter(|_| text.trim_start().starts_with('['))?;
     let violations = of_entries(&issues);
     let is_input = |it: &Violation| members.located(&it.pointer).is_some();
-    let effect = match !violations.is_empty() && violations.iter().all(is_input) {
-        true => Effect::None,
-        false => Effect::Unknown,
-    };
-    Some(failure(text, violations, effect))
+    Some(
+        match !violations.is_empty() && violations.iter().all(is_input) {
+            true => failure(text, violations, Effect::None),
+            false => malformed_result(text),
+        },
+    )
+}
+
+/// Whether a text says that the result of a tool does not fit its schema.
+pub(crate) fn is_rejected_output(text: &str) -> bool {
+    let clauses = clauses(text);
+    let mut openings = clauses.iter().filter(|it| it.is_opening());
+    openings.any(|it| REJECTED_OUTPUT.is_match(it.text))
+}
+
+/// The failure for a result, of the tool or of a service behind it, that was rejected.
+pub(crate) fn malformed_result(text: &str) -> Failure {
+    Failure::new(codes::ERR_OUTPUT_INVALID)
+        .with_message(bounded(text))
+        .with_effect(Effect::Unknown)
+        .with_actions([IT_RAN])
+        .mark_inferred(Inferred::Code)
 }
 
 /// The problems with arguments in a text: issues of zod, or lines in the words of a library.

@@ -154,7 +154,7 @@ fn the_text_of_an_error_without_a_meaning_is_read() {
 }
 
 #[test]
-fn a_rate_limit_states_its_delay_and_that_nothing_was_done() {
+fn a_rate_limit_states_its_delay_and_no_effect() {
     for (message, data, delay_ms) in [
         ("Too many requests", Some(json!({"retryAfter": 12})), 12_000),
         (
@@ -165,8 +165,11 @@ fn a_rate_limit_states_its_delay_and_that_nothing_was_done() {
     ] {
         let failure = failure_of(-32000, message, data);
         assert_eq!(failure.stated_retry_after_ms(), Some(delay_ms), "{message}");
-        assert_eq!(failure.effect(), Effect::None, "{message}");
+        assert_eq!(failure.effect(), Effect::Unknown, "{message}");
     }
+    let limited = json!({"retryAfter": 3});
+    let refused = failure_of(RATE_LIMITED, "Slow down", Some(limited));
+    assert_eq!(refused.effect(), Effect::None);
     let failure = failure_of(-32000, "busy", Some(json!({"retryAfter": 12})));
     let found = (failure.code().as_str(), failure.effect());
     assert_eq!(found, ("ERR_TRY_LATER", Effect::Unknown));
@@ -235,6 +238,10 @@ fn an_error_in_a_text_is_read() {
         (
             "McpError: MCP error -32001: Request timed out",
             Some("ERR_TIMEOUT"),
+        ),
+        (
+            "MCP error -32602: Output validation error: Invalid structured content for tool x: no",
+            Some("ERR_OUTPUT_INVALID"),
         ),
         ("No page 'MCP error -32602: x'", None),
         ("MCP error: x", None),

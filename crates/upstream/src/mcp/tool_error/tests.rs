@@ -231,19 +231,6 @@ fn a_guess_from_text_does_not_make_a_change_repeatable() {
 #[test]
 fn a_text_that_is_only_a_refusal_means_no_effect() {
     for (said, code) in [
-        ("HTTP 429", "ERR_HTTP_429_RATE_LIMITED"),
-        (
-            "Rate limit exceeded. Please slow down.",
-            "ERR_HTTP_429_RATE_LIMITED",
-        ),
-        (
-            "connect ECONNREFUSED 127.0.0.1:5432",
-            "ERR_CONNECTION_REFUSED",
-        ),
-        (
-            "Could not connect to payments.internal:443: connection refused",
-            "ERR_CONNECTION_REFUSED",
-        ),
         (
             "Request failed with status code 401",
             "ERR_HTTP_401_UNAUTHORIZED",
@@ -273,33 +260,45 @@ fn a_text_that_is_only_a_refusal_means_no_effect() {
 }
 
 #[test]
-fn a_rate_limit_with_a_delay_means_no_effect() {
+fn a_rate_limit_keeps_its_delay_and_proves_nothing_about_a_write() {
     for (said, effect) in [
         (
             "Rate limit exceeded. Try again in 30 seconds.",
-            Effect::None,
-        ),
-        (
-            "API rate limit exceeded, try again in 30 seconds",
-            Effect::None,
+            Effect::Unknown,
         ),
         (
             "Error executing tool put: Too many requests, try again in 30 seconds",
-            Effect::None,
+            Effect::Unknown,
         ),
-        ("HTTP 429: try again in 30 seconds", Effect::None),
-        ("Rate limit exceeded.", Effect::None),
+        ("HTTP 429: try again in 30 seconds", Effect::Unknown),
         (
             "Wrote 3 of 5 rows, then rate limited. Try again in 30 seconds.",
             Effect::Unknown,
         ),
         ("HTTP 503: try again in 30 seconds", Effect::Unknown),
+        (
+            "HTTP 429: nothing was changed, try again in 30 seconds",
+            Effect::None,
+        ),
     ] {
         let failure = failure_of(&text(said));
         assert_eq!(failure.effect(), effect, "{said}");
-        let delay = said.contains("30").then_some(30_000);
-        assert_eq!(failure.stated_retry_after_ms(), delay, "{said}");
-        assert!(effect == Effect::Unknown || failure.may_repeat(), "{said}");
+        assert_eq!(failure.stated_retry_after_ms(), Some(30_000), "{said}");
+        let read = failure_of_tool(&text(said), SideEffects::ReadOnly);
+        assert_eq!(read.effect(), Effect::None, "{said}");
+    }
+}
+
+#[test]
+fn a_refusal_behind_other_work_proves_nothing() {
+    for said in [
+        "Failed after sending 2 of 3 messages: AxiosError: Request failed with status code 403",
+        "Receipt e-mail failed: AxiosError: Request failed with status code 404",
+        "Order 7 is stored, but: Error: Request failed with status code 401",
+        r#"{"created": ["u1"], "error": "forbidden", "status": 403}"#,
+    ] {
+        let failure = failure_of(&text(said));
+        assert_eq!(failure.effect(), Effect::Unknown, "{said}");
     }
 }
 

@@ -44,6 +44,18 @@ fn rate_limits_count_only_where_they_are_stated() {
 }
 
 #[test]
+fn a_refused_key_is_the_credential_of_the_tool() {
+    for (text, status) in [
+        ("Invalid API Key provided: sk_test_****", Some(401)),
+        ("Error: Incorrect API key provided.", Some(401)),
+        ("No page named 'Invalid API key'", None),
+        ("Invalid API keys are listed below", None),
+    ] {
+        assert_eq!(found(text), status, "{text}");
+    }
+}
+
+#[test]
 fn pages_of_proxies_state_a_status_in_their_title() {
     for (text, status) in [
         (

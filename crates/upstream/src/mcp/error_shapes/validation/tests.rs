@@ -100,6 +100,14 @@ fn other_data_that_does_not_fit_is_not_about_the_input() {
     }
     // The response of a service.
     let other = r#"[{"code": "invalid_type", "path": ["user", "id"], "message": "Required"}]"#;
-    let failure = in_text(other, &members()).unwrap();
-    assert_eq!(failure.effect(), Effect::Unknown);
+    for text in [
+        other,
+        "Output validation error: Invalid structured content for tool create_user: [{}]",
+        "Tool create_user has an output schema but no structured content was provided",
+    ] {
+        let failure = in_text(text, &members()).unwrap();
+        let found = (failure.code().as_str(), failure.effect());
+        assert_eq!(found, ("ERR_OUTPUT_INVALID", Effect::Unknown), "{text}");
+        assert!(failure.violations().is_empty(), "{text}");
+    }
 }

@@ -124,13 +124,13 @@ fn documents_keep_their_message() {
 }
 
 #[test]
-fn a_document_with_a_rate_limit_and_a_delay_is_a_refusal() {
+fn a_document_with_a_rate_limit_and_a_delay_keeps_both() {
     let said =
         json!({"message": "You are being rate limited.", "retry_after": 64.5, "global": false});
     let failure = failure_of(&text(said.to_string()));
     let found = (failure.code().as_str(), failure.stated_retry_after_ms());
     assert_eq!(found, ("ERR_HTTP_429_RATE_LIMITED", Some(64_500)));
-    assert_eq!(failure.effect(), Effect::None);
+    assert_eq!(failure.effect(), Effect::Unknown);
     assert_eq!(failure.details().unwrap()["global"], false);
 }
 
