@@ -1,4 +1,4 @@
-//! Cancels a request that nobody waits for any more.
+//! Cancels a request whose response is no longer waited for.
 
 use std::time::Duration;
 

@@ -266,8 +266,7 @@ impl Connection {
         opened.unwrap_or_else(|_| Err(McpError::Ended("connecting was aborted".to_owned())))
     }
 
-    /// Why there is no connection; `None` if there is one. One that ended is opened again, without
-    /// waiting for it. Must be called within a tokio runtime.
+    /// Why there is no connection; if there is none, one is opened without waiting for it.
     pub(super) fn unavailable(self: &Arc<Self>) -> Option<McpError> {
         if self.current().is_some() {
             return None;
