@@ -183,7 +183,8 @@ impl StoredTask {
             .with_source(GATEWAY)
             .with_operation(self.operation());
         // The same for every reader: the id of the task, and the time of its end.
-        let ended_at = self.text("completed_at").and_then(|it| it.parse().ok());
+        let ended_at = self.text("completed_at").or(self.text("updated_at"));
+        let ended_at = ended_at.and_then(|it| it.parse().ok());
         match (self.id().parse(), ended_at) {
             (Ok(id), Some(at)) => failure.stamped(id, at),
             _ => failure,
@@ -293,6 +294,23 @@ fn object(value: &impl Serialize) -> JsonObject {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_failure_of_a_cancelled_task_is_the_same_for_every_reader() {
+        let id = "10000000-0000-4000-8000-000000000001";
+        let task = json!({
+            "id": id, "status": "cancelled", "error": "no more",
+            "completed_at": "2026-01-02T03:04:05Z", "schemas": {"method": "shop/get"},
+        });
+        let task = StoredTask::new(task, None, None);
+        let failure = task.failure(true);
+        assert_eq!(failure.id().unwrap().to_string(), id);
+        assert_eq!(failure.at().unwrap().to_string(), "2026-01-02T03:04:05Z");
+        assert_eq!(failure.operation(), Some("shop/get"));
+        for (is_read, effect) in [(true, Effect::None), (false, Effect::Unknown)] {
+            assert_eq!(task.failure(is_read).effect(), effect, "{is_read}");
+        }
+    }
 
     #[test]
     fn only_a_cancelled_task_without_a_readable_failure_is_answered_as_cancelled() {

@@ -123,8 +123,11 @@ async fn a_process_that_no_client_reaches_asks_nothing() {
 #[tokio::test]
 async fn only_clients_that_declared_it_are_asked_and_only_what_they_declared() {
     let inputs = served();
-    assert!(params(QuestionKinds::default(), Map::new()).is_empty());
-    assert!(inputs.client("t", None, &Map::new()).is_none());
+    let unasked = params(QuestionKinds::default(), Map::new());
+    assert_eq!(Value::Object(unasked.clone()), json!({"mcp": {}}));
+    for params in [&unasked, &Map::new()] {
+        assert!(inputs.client("t", None, params).is_none());
+    }
     let client = inputs.client("t", None, &stored(json!({}))).unwrap();
     let roots = Question {
         kind: QuestionKind::Roots,
