@@ -272,7 +272,7 @@ fn two_declarations_of_a_code_disagree_in_the_shared_facts() {
         ..Facts::default()
     });
     let second = declare(Facts {
-        http_status: Some(507),
+        http_status: Some(500),
         jsonrpc_code: Some(1507),
         ..Facts::default()
     });
@@ -292,7 +292,7 @@ fn two_declarations_of_a_code_disagree_in_the_shared_facts() {
 
 #[test]
 fn idempotency_may_depend_on_the_input() {
-    let rule: Idempotency = serde_json::from_value(json!({
+    let mut rule: Idempotency = serde_json::from_value(json!({
         "key": "required",
         "by_input": {"pointer": "/method", "idempotent_values": ["GET", "HEAD", "OPTIONS"]},
     }))
@@ -310,10 +310,9 @@ fn idempotency_may_depend_on_the_input() {
         );
     }
     assert!(rule.needs_key_for(&json!({})));
-    let mut with_default = rule.clone();
-    let by_input = with_default.by_input.as_mut().unwrap();
+    let by_input = rule.by_input.as_mut().unwrap();
     by_input.idempotent_values.push(json!(null));
-    assert!(!with_default.needs_key_for(&json!({})));
+    assert!(!rule.needs_key_for(&json!({})));
 }
 
 #[test]

@@ -174,7 +174,7 @@ fn paths_in_the_file_are_relative_to_its_folder() {
 /// Three different values of a setting, as written in a variable, and another setting that it requires.
 fn samples(setting: &Setting) -> ([&'static str; 3], Option<(&'static str, &'static str)>) {
     let samples = match (setting.name, setting.kind) {
-        ("store_mb", _) => ["17", "18", "19"],
+        ("store_mb" | "keys_kept_hours", _) => ["37", "38", "39"],
         (_, Kind::Number(..)) => ["7", "8", "9"],
         (_, Kind::Boolean(_)) => ["true", "false", "true"],
         ("listen", _) => ["[::1]:1", "[::1]:2", "[::1]:3"],

@@ -123,21 +123,7 @@ pub(super) async fn attempt(
         Ended::Returned(Err(failure)) => Err(Raised::by_handler(failure, operation)),
         Ended::Panicked(message) => Err(panicked(operation, &message)),
         Ended::TimedOut => {
-            // A moment of the caller's time has passed before the attempt.
-            let told_ms = stated_ms(timeout_ms, [call.timeout_ms]);
-            let failure = timed_out(operation, claimed.is_repeatable(), told_ms);
-            let failure = match operation.registration.relays {
-                // The other gateway may still be working. Its attempt counts, and is not repeated here.
-                true => failure.with_attempts(1),
-                false => failure,
-            };
-            let caller_ms = call.timeout_ms.filter(|_| is_cut_short);
-            let failure = match caller_ms {
-                Some(caller_ms) if failure.retryable() => failure.with_actions([format!(
-                    "Call again with a timeout_ms above {caller_ms}, or without one"
-                )]),
-                _ => failure,
-            };
+            let failure = attempt_timed_out(claimed, timeout_ms, is_cut_short);
             Err(Raised::by_gateway(failure, operation))
         }
         Ended::Unanswered => {
@@ -151,6 +137,25 @@ pub(super) async fn attempt(
         }
     };
     Attempted { result, verdict }
+}
+
+/// The failure of an attempt that took too long; `is_cut_short` if the caller allowed less time than the operation.
+fn attempt_timed_out(claimed: &Claimed, timeout_ms: u64, is_cut_short: bool) -> Failure {
+    let (operation, call) = (&claimed.operation, &claimed.call);
+    // A moment of the caller's time has passed before the attempt.
+    let told_ms = stated_ms(timeout_ms, [call.timeout_ms]);
+    let failure = timed_out(operation, claimed.is_repeatable(), told_ms);
+    let failure = match operation.registration.relays {
+        // The other gateway may still be working. Its attempt counts, and is not repeated here.
+        true => failure.with_attempts(1),
+        false => failure,
+    };
+    match call.timeout_ms.filter(|_| is_cut_short) {
+        Some(caller_ms) if failure.retryable() => failure.with_actions([format!(
+            "Call again with a timeout_ms above {caller_ms}, or without one"
+        )]),
+        _ => failure,
+    }
 }
 
 /// The verdict about the upstream. An abort, a panic or an unanswered question says nothing about it.

@@ -102,12 +102,11 @@ const IRREGULAR: [(&str, &str); 3] = [("paid", "pay"), ("sent", "send"), ("appli
 /// How many letters of a verb tell it from the others, whatever its form.
 const STEM_LETTERS: usize = 5;
 
-/// Texts for something that belongs to somebody else, so that no earlier call of this caller did it.
-const OF_ANOTHER: [&str; 8] = [
+/// Texts for something that belongs to another caller, so that no earlier call of this caller did it.
+const OF_ANOTHER: [&str; 7] = [
     "by another",
     "by a different",
     "by someone else",
-    "by somebody else",
     "by other",
     "to another",
     "another customer",
@@ -224,7 +223,7 @@ mod tests {
                 "Already sent, so it can no longer be edited; is already sent",
                 None,
             ),
-            // Somebody else has it.
+            // Another caller has it.
             (
                 "The delivery slot has already been taken by another customer",
                 None,
