@@ -291,7 +291,13 @@ pub(super) fn url_elicitations(error: &RpcError) -> Vec<InputRequest> {
 /// Whether an error means that the tool does not exist.
 pub(super) fn is_unknown_tool(error: &RpcError) -> bool {
     let text = error.message.to_ascii_lowercase();
-    let is_stated = text.starts_with("unknown tool") || text.contains("tool not found");
+    // "Tool add not found", as the official TypeScript SDK writes it.
+    let named = text
+        .strip_prefix("tool ")
+        .and_then(|it| it.strip_suffix(" not found"));
+    let is_stated = text.starts_with("unknown tool")
+        || text.contains("tool not found")
+        || named.is_some_and(|name| !name.contains(' '));
     matches!(error.code, -32601 | -32602) && is_stated
 }
 

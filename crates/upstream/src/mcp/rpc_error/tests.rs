@@ -236,6 +236,14 @@ fn an_error_in_a_text_is_read() {
             Some("ARTIFACT_NOT_FOUND"),
         ),
         (
+            "MCP error -32602: Tool trigger-elicitation-request not found",
+            Some("ARTIFACT_NOT_FOUND"),
+        ),
+        (
+            "MCP error -32602: Tool x: item 7 not found",
+            Some("INVALID_INPUT"),
+        ),
+        (
             "McpError: MCP error -32001: Request timed out",
             Some("ERR_TIMEOUT"),
         ),
