@@ -80,7 +80,7 @@ const OBJECTS: [&str; 11] = [
 
 /// Reads the hint from the JSON body of a failure.
 ///
-/// Order: the body itself and the objects in [`OBJECTS`], each entry of `details` and of `error.details`
+/// Order: the body itself and the objects in which services write it, each entry of `details` and of `error.details`
 /// (where Google puts `RetryInfo`), then headers repeated in `error.metadata.headers`. In each object the
 /// first field that can be read wins; a value may be a number, a text or an object such as `{"seconds": 5}`.
 #[must_use]
