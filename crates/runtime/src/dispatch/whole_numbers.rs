@@ -33,16 +33,12 @@ pub(super) fn rewrite_whole_numbers(operation: Option<&Operation>, request: &mut
 
 /// Whether a value has a whole number with a decimal point in it.
 fn has_whole_number(value: &Value) -> bool {
-    let mut open = vec![value];
-    while let Some(next) = open.pop() {
-        match next {
-            Value::Number(number) if whole(number).is_some() => return true,
-            Value::Array(items) => open.extend(items),
-            Value::Object(members) => open.extend(members.values()),
-            _ => {}
-        }
+    match value {
+        Value::Number(number) => whole(number).is_some(),
+        Value::Array(items) => items.iter().any(has_whole_number),
+        Value::Object(members) => members.values().any(has_whole_number),
+        Value::Null | Value::Bool(_) | Value::String(_) => false,
     }
-    false
 }
 
 /// The integer for a number with a decimal point.
