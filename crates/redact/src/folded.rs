@@ -1,4 +1,4 @@
-//! Reads a text as the bytes that it stands for: percent encoding, entities, backslash escapes and
+//! Decodes a text into the bytes that it means: percent encoding, entities, backslash escapes and
 //! escapes of pointers decoded, white space and backslashes left out. Every byte keeps its place in
 //! the text. What is searched for is decided elsewhere.
 

@@ -62,6 +62,18 @@ async fn mcp(
     server.post("/mcp", &headers, &body).await
 }
 
+/// A server whose MCP tools are `search`, `schema`, `call` and `batch`.
+async fn with_gateway_tools() -> Server {
+    Server::with(Settings {
+        http: panpan_surfaces::http::HttpSettings {
+            tools: panpan_surfaces::mcp::ToolForm::Search,
+            ..Default::default()
+        },
+        ..Settings::default()
+    })
+    .await
+}
+
 /// The message in a response, which may be a server-sent event.
 fn message(response: &Response) -> Value {
     let text = response.text();
@@ -128,14 +140,7 @@ async fn an_invalid_key_is_refused() {
 
 #[tokio::test]
 async fn a_batch_with_a_header_key_is_refused_and_not_executed() {
-    let server = Server::with(Settings {
-        http: panpan_surfaces::http::HttpSettings {
-            tools: panpan_surfaces::mcp::ToolForm::Search,
-            ..Default::default()
-        },
-        ..Settings::default()
-    })
-    .await;
+    let server = with_gateway_tools().await;
     let calls = json!([rpc("test/note", &json!({})), rpc("test/note", &json!({}))]);
     for header in [
         KEY,
@@ -182,14 +187,7 @@ async fn a_batch_with_a_header_key_is_refused_and_not_executed() {
 
 #[tokio::test]
 async fn a_batch_of_mcp_with_options_in_its_meta_is_refused_and_not_executed() {
-    let server = Server::with(Settings {
-        http: panpan_surfaces::http::HttpSettings {
-            tools: panpan_surfaces::mcp::ToolForm::Search,
-            ..Default::default()
-        },
-        ..Settings::default()
-    })
-    .await;
+    let server = with_gateway_tools().await;
     let items = json!([{"operation": "test/note"}, {"operation": "test/note"}]);
     let batch =
         |meta: Value| json!({"name": "batch", "arguments": {"calls": items}, "_meta": meta});

@@ -19,7 +19,7 @@ const FIRST: u32 = 0xE000;
 #[derive(Debug)]
 pub(super) struct Hidden {
     pub(super) result: Value,
-    /// The texts, each with the character that stands for it.
+    /// The texts, each with the character that it means.
     echoes: Vec<(char, String)>,
 }
 
@@ -33,7 +33,7 @@ impl Hidden {
         let echoes: Vec<(char, String)> = characters.zip(texts).take(ECHOES_LIMIT).collect();
         let blocks = result.get_mut("content").and_then(Value::as_array_mut);
         for block in blocks.into_iter().flatten() {
-            // The members of a document are no echo of the input.
+            // The members of a document do not echo the input.
             if let Some(Value::String(text)) = block.get_mut("text")
                 && !text.trim_start().starts_with('{')
             {
