@@ -40,25 +40,26 @@ impl Failure {
     /// The same occurrence with another kind. Defaults of the old code become defaults of the new code, and
     /// the details count as unchecked.
     pub fn restated(mut self, kind: Kind) -> Self {
-        self.0.defined = false;
-        if self.0.kind == kind {
-            self.0.drop_delay_unless_retryable();
+        let stated_ms = self.stated_retry_after_ms();
+        let parts = &mut *self.0;
+        parts.defined = false;
+        if parts.kind == kind {
+            parts.drop_delay_unless_retryable();
             return self;
         }
-        let stated_ms = self.stated_retry_after_ms();
         let default = kind.default_recovery();
         let delay_ms = stated_ms.or(default.retry_after_ms);
-        if self.0.recovery == self.0.kind.default_recovery() {
-            self.0.recovery = default;
+        if parts.recovery == parts.kind.default_recovery() {
+            parts.recovery = default;
         }
-        let recovery = &mut self.0.recovery;
+        let recovery = &mut parts.recovery;
         recovery.retry_after_ms = delay_ms.or(recovery.retry_after_ms);
-        self.0.delay_source = match stated_ms {
+        parts.delay_source = match stated_ms {
             Some(_) => DelaySource::Occurrence,
             None => DelaySource::Code,
         };
-        self.0.kind = kind;
-        self.0.drop_delay_unless_retryable();
+        parts.kind = kind;
+        parts.drop_delay_unless_retryable();
         self
     }
 
@@ -70,7 +71,9 @@ impl Failure {
 
     /// Sets the effect.
     pub fn with_effect(mut self, effect: Effect) -> Self {
-        self.0.effect = effect;
+        if self.0.effect != effect {
+            self.0.effect = effect;
+        }
         self
     }
 
@@ -95,11 +98,10 @@ impl Failure {
 
     /// Adds one member to the details.
     pub fn with_detail(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
-        self.0
-            .details
-            .get_or_insert_default()
-            .insert(name.into(), value.into());
-        self.0.defined = false;
+        let parts = &mut *self.0;
+        let details = parts.details.get_or_insert_default();
+        details.insert(name.into(), value.into());
+        parts.defined = false;
         self
     }
 
@@ -162,8 +164,9 @@ impl Failure {
 
     /// Replaces the recovery. A delay is ignored if the code is not retryable.
     pub fn with_recovery(mut self, recovery: Recovery) -> Self {
-        self.0.recovery = recovery;
-        self.0.drop_delay_unless_retryable();
+        let parts = &mut *self.0;
+        parts.recovery = recovery;
+        parts.drop_delay_unless_retryable();
         self
     }
 
@@ -193,8 +196,9 @@ impl Failure {
 
     /// Sets id and time, unless they are set.
     pub fn stamped(mut self, id: Uuid, at: Timestamp) -> Self {
-        self.0.id.get_or_insert(id);
-        self.0.at.get_or_insert(at);
+        let parts = &mut *self.0;
+        parts.id.get_or_insert(id);
+        parts.at.get_or_insert(at);
         self
     }
 

@@ -158,12 +158,11 @@ impl Parts {
             &upstream.code,
             &upstream.excerpt,
         ];
-        let defaults = self.kind.default_recovery();
         is_clean_text(&self.message)
             && texts.into_iter().flatten().all(|it| is_clean_text(it))
             && self.causes.iter().all(|it| is_clean_text(&it.message))
             && self.violations.iter().all(Violation::is_clean)
-            && self.recovery.is_clean_except(&defaults)
+            && self.recovery.is_clean(&self.kind)
             && [&self.parameters, &self.details]
                 .into_iter()
                 .flatten()
@@ -238,15 +237,16 @@ impl Violation {
 }
 
 impl Recovery {
-    fn is_clean_except(&self, defaults: &Self) -> bool {
+    /// Default sentences come from the catalogue and cannot contain a secret.
+    fn is_clean(&self, kind: &Kind) -> bool {
         let is_clean = |it: &Alternative| {
             is_clean_text(&it.description) && it.example.as_deref().is_none_or(is_clean_text)
         };
         is_clean_object(&self.parameter_adjustments)
-            && (self.alternatives.iter())
-                .all(|it| defaults.alternatives.contains(it) || is_clean(it))
-            && (self.required_actions.iter())
-                .all(|it| defaults.required_actions.contains(it) || is_clean_text(it))
+            && (kind.has_default_alternatives(&self.alternatives)
+                || self.alternatives.iter().all(is_clean))
+            && (kind.has_default_actions(&self.required_actions)
+                || self.required_actions.iter().all(|it| is_clean_text(it)))
     }
 }
 

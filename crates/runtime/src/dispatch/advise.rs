@@ -240,8 +240,10 @@ fn recovery(failure: &Failure, mut recovery: Recovery, situation: Situation<'_>)
     let kind = failure.kind();
     remove_general(&mut recovery, kind);
     let mut actions = std::mem::take(&mut recovery.required_actions);
-    // The advice of another panpan was for this gateway, with another key than the caller's.
-    actions.retain(|action| !is_advice(action));
+    if !kind.has_default_actions(&actions) {
+        // The advice of another panpan was for this gateway, with another key than the caller's.
+        actions.retain(|action| !is_advice(action));
+    }
     let is_default = actions.is_empty() || kind.has_default_actions(&actions);
     let (defaults, mut authored) = match is_default {
         true => (actions, Vec::new()),

@@ -212,22 +212,22 @@ impl<'a> AttemptLoop<'a> {
         let time = match time_for_attempt(self.claimed, self.effect_so_far(), started_at, latest) {
             Ok(time) => time,
             Err(raised) => {
-                let failure = self.stamp_redact_settle(raised);
-                return self.failed(failure, started_at);
+                let failure = self.stamp_redact_settle(raised, started_at);
+                return self.failed(failure, started_at, started_at);
             }
         };
         // Checked last, because a granted trial has to be used.
         if let Some(refusal) = self.circuit_refusal(started_at) {
-            let failure = self.stamp_redact_settle(refusal);
+            let failure = self.stamp_redact_settle(refusal, started_at);
             return self.refused(failure, started_at);
         }
         self.ran.attempts_made = self.ran.attempts_made.saturating_add(1);
         let number = self.next_attempt_number() - 1;
         let Attempted { result, verdict } =
             attempt(self.dispatcher, self.claimed, time, number, self.scope).await;
+        let ended_at = self.now();
         match result.and_then(|output| self.check_output(output)) {
             Ok(output) => {
-                let ended_at = self.now();
                 self.report_to_circuits(verdict, None, ended_at);
                 self.ran.steps.push(Step {
                     started_at,
@@ -238,16 +238,14 @@ impl<'a> AttemptLoop<'a> {
                 Next::Answer(Ok(output))
             }
             Err(raised) => {
-                let failure = self.stamp_redact_settle(raised);
-                if self.circuits.is_some() {
-                    self.report_to_circuits(verdict, Some(&failure), self.now());
-                }
+                let failure = self.stamp_redact_settle(raised, ended_at);
+                self.report_to_circuits(verdict, Some(&failure), ended_at);
                 if was_not_sent(&failure) {
                     self.ran.attempts_made -= 1;
                 } else {
                     self.last_failure = Some(failure.clone());
                 }
-                self.failed(failure, started_at)
+                self.failed(failure, started_at, ended_at)
             }
         }
     }
@@ -299,13 +297,12 @@ impl<'a> AttemptLoop<'a> {
         Ok(output)
     }
 
-    fn stamp_redact_settle(&self, raised: Raised) -> Redacted {
+    fn stamp_redact_settle(&self, raised: Raised, at: Timestamp) -> Redacted {
         self.dispatcher
-            .stamp_redact_settle(raised, &self.claimed.call)
+            .stamp_redact_settle(raised, &self.claimed.call, at)
     }
 
-    fn failed(&mut self, failure: Redacted, started_at: Timestamp) -> Next {
-        let ended_at = self.now();
+    fn failed(&mut self, failure: Redacted, started_at: Timestamp, ended_at: Timestamp) -> Next {
         let failed = Attempt {
             took_ms: milliseconds_between(started_at, ended_at),
             ..Attempt::of(&failure)
@@ -409,7 +406,7 @@ impl<'a> AttemptLoop<'a> {
         let operation = &self.claimed.operation;
         let cancelled = cancelled(operation, self.effect_so_far());
         let raised = Raised::by_gateway(cancelled, operation);
-        Err(self.stamp_redact_settle(raised))
+        Err(self.stamp_redact_settle(raised, self.now()))
     }
 
     /// The combined effect of all attempts.

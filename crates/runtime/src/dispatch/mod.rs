@@ -285,14 +285,14 @@ impl Dispatcher {
     /// The final failure of a call: stamped, redacted, settled, and with advice for the caller.
     fn refusal_of(&self, raised: Raised, call: &Call) -> Redacted {
         let operation = raised.operation.clone();
-        let failure = self.stamp_redact_settle(raised, call);
+        let failure = self.stamp_redact_settle(raised, call, self.ports().clock.now());
         self.advise(failure, operation.as_deref(), call, Retention::NotKept)
     }
 
     /// Takes a failure through these three stages and logs its private cause.
-    fn stamp_redact_settle(&self, raised: Raised, call: &Call) -> Redacted {
+    fn stamp_redact_settle(&self, raised: Raised, call: &Call, at: Timestamp) -> Redacted {
         let ports = self.ports();
-        let stamped = stamp::stamp(raised, call, &*ports.ids, &*ports.clock);
+        let stamped = stamp::stamp(raised, call, &*ports.ids, at);
         let cleaned = redact::redact(stamped, call);
         let (failure, private_cause) = settle::settle(cleaned, self.0.settings.strict);
         if let (Some(id), Some(cause)) = (failure.id(), &private_cause) {

@@ -103,7 +103,8 @@ fn failed(dispatcher: &Dispatcher, claimed: Claimed, failure: Failure) -> Finish
 }
 
 fn finished(dispatcher: &Dispatcher, claimed: Claimed, raised: Raised) -> Finished {
-    let failure = dispatcher.stamp_redact_settle(raised, &claimed.call);
+    let failure =
+        dispatcher.stamp_redact_settle(raised, &claimed.call, dispatcher.ports().clock.now());
     let terms = terms(&claimed, Waiting::Inline);
     Finished::without_attempt(claimed, terms, Err(failure))
 }

@@ -3,6 +3,7 @@
 //!
 //! Fills in only members that the failure does not have.
 
+use jiff::Timestamp;
 use panpan_contract::operation::NAME_LENGTH_LIMIT;
 use panpan_failure::{Effect, Failure, Repeat, codes, size};
 use serde_json::{Map, Value};
@@ -11,7 +12,7 @@ use super::claim::{gets_generated_key, may_be_repeated_by_caller};
 use super::raised::{Raised, RaisedBy};
 use super::request::Call;
 use crate::idempotency::IdempotencyKey;
-use crate::ports::{Clock, Ids};
+use crate::ports::Ids;
 use crate::registry::Operation;
 
 /// The source of failures that the gateway raised.
@@ -36,8 +37,8 @@ pub(super) struct Stamped {
     _made_here: (),
 }
 
-pub(super) fn stamp(mut raised: Raised, call: &Call, ids: &dyn Ids, clock: &dyn Clock) -> Stamped {
-    let mut failure = raised.failure.stamped(ids.new_id(), clock.now());
+pub(super) fn stamp(mut raised: Raised, call: &Call, ids: &dyn Ids, at: Timestamp) -> Stamped {
+    let mut failure = raised.failure.stamped(ids.new_id(), at);
     let requested;
     let operation = match &raised.operation {
         Some(operation) => operation.name().as_str(),

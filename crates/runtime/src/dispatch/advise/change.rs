@@ -47,9 +47,10 @@ pub(super) fn change(
     if defaults.is_empty() {
         defaults = failure.kind().default_recovery().required_actions;
     }
-    let names_message = defaults.iter().any(|it| it.contains("the message"));
-    if let Some(action) =
-        instead_of_the_message(failure).filter(|_| names_message && input_is_wrong)
+    let names_message = || defaults.iter().any(|it| it.contains("the message"));
+    if input_is_wrong
+        && names_message()
+        && let Some(action) = instead_of_the_message(failure)
     {
         return action;
     }
@@ -82,7 +83,10 @@ fn missing_item(failure: &Failure, situation: Situation<'_>) -> Option<String> {
 
 /// What to do if something already exists or is done: with other input it would be created or done twice.
 pub(super) fn existing_item(failure: &Failure, situation: Situation<'_>) -> Option<String> {
-    let found = repetition::of(failure).filter(|_| !situation.is_read)?;
+    if situation.is_read {
+        return None;
+    }
+    let found = repetition::of(failure)?;
     let look = match situation.shows_effect.or(situation.lists) {
         Some(operation) => format!("call {operation} to see it"),
         None => "look at it".to_owned(),
@@ -119,12 +123,12 @@ fn other_denial(failure: &Failure) -> Option<String> {
         "sign",
         "token",
     ];
-    let status = failure.upstream().and_then(|it| it.status);
+    if failure.upstream().and_then(|it| it.status) != Some(403) {
+        return None;
+    }
     let message = failure.message().to_ascii_lowercase();
     let is_explained = message.contains(' ') && !message.contains("answered http");
-    let is_other = status == Some(403)
-        && is_explained
-        && !ABOUT_ACCESS.iter().any(|word| message.contains(word));
+    let is_other = is_explained && !ABOUT_ACCESS.iter().any(|word| message.contains(word));
     is_other.then(|| {
         "Do what the message asks, or ask the person responsible for this tool to; another credential helps \
          only if the message asks for one"

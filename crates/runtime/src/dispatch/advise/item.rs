@@ -12,7 +12,12 @@ const CONDITIONAL: [u16; 2] = [428, 412];
 /// The argument of an operation that becomes the header `If-Match`.
 pub(super) fn version_argument(input_schema: &Value) -> Option<&str> {
     let members = input_schema.get("properties")?.as_object()?;
-    let is_version = |name: &&String| name.replace('_', "-").eq_ignore_ascii_case("if-match");
+    // Every failing call comes here, so no name is copied.
+    let is_version = |name: &&String| {
+        ["if-match", "if_match"]
+            .iter()
+            .any(|it| name.eq_ignore_ascii_case(it))
+    };
     members.keys().find(is_version).map(String::as_str)
 }
 
@@ -56,9 +61,9 @@ fn wrong_version<'a>(failure: &Failure, situation: Situation<'a>) -> Option<&'a 
     let argument = situation.version_argument?;
     let status = failure.upstream().and_then(|it| it.status);
     let is_conditional = status.is_some_and(|it| CONDITIONAL.contains(&it));
-    let is_conflict = is_conflict(failure) && names_version(failure.message());
-    let repeated = existing_item(failure, situation).is_some();
-    ((is_conditional || is_conflict) && !repeated).then_some(argument)
+    let is_about_version =
+        is_conditional || (is_conflict(failure) && names_version(failure.message()));
+    (is_about_version && existing_item(failure, situation).is_none()).then_some(argument)
 }
 
 fn is_conflict(failure: &Failure) -> bool {
