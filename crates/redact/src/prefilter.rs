@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use aho_corasick::automaton::Automaton;
 use aho_corasick::dfa::DFA;
+use aho_corasick::nfa::contiguous::NFA;
 use aho_corasick::{Anchored, MatchKind};
 
 use super::generic_rules::NAMED_VALUE;
@@ -53,7 +54,11 @@ pub(super) fn each_name_stem(bytes: &[u8], mut callback: impl FnMut(usize)) {
 }
 
 struct Prefilter {
-    automaton: DFA,
+    /// Finds the anchors in ASCII; the other anchors cannot occur there.
+    of_ascii: DFA,
+    /// Finds all anchors. As large a DFA as this would take 10 MB, so it is slower and small.
+    of_any_text: NFA,
+    /// Those in ASCII first, so that both automata number them alike.
     anchors: Vec<Anchor>,
     names: Hits,
     mentions: Hits,
@@ -86,15 +91,24 @@ static PREFILTER: LazyLock<Prefilter> = LazyLock::new(|| {
             Trigger::LongRun => long_run |= 1 << index,
         }
     }
-    let automaton = DFA::builder()
+    anchors.sort_by_key(|anchor| !anchor.literal.is_ascii());
+    let literals = anchors.iter().map(|anchor| &anchor.literal);
+    let of_ascii = DFA::builder()
         .ascii_case_insensitive(true)
         .match_kind(MatchKind::Standard)
         .start_kind(aho_corasick::StartKind::Unanchored)
         .prefilter(false)
-        .build(anchors.iter().map(|anchor| &anchor.literal))
+        .build(literals.clone().filter(|it| it.is_ascii()))
+        .expect("a few hundred short literals fit an automaton");
+    let of_any_text = NFA::builder()
+        .ascii_case_insensitive(true)
+        .match_kind(MatchKind::Standard)
+        .prefilter(false)
+        .build(literals)
         .expect("a few hundred short literals fit an automaton");
     Prefilter {
-        automaton,
+        of_ascii,
+        of_any_text,
         anchors,
         names,
         mentions,
@@ -155,10 +169,26 @@ impl Anchor {
 }
 
 #[inline]
-fn each_anchor(bytes: &[u8], mut callback: impl FnMut(&Anchor, usize)) {
+fn each_anchor(bytes: &[u8], callback: impl FnMut(&Anchor, usize)) {
     let Prefilter {
-        automaton, anchors, ..
+        of_ascii,
+        of_any_text,
+        anchors,
+        ..
     } = &*PREFILTER;
+    match bytes.is_ascii() {
+        true => each_found(of_ascii, anchors, bytes, callback),
+        false => each_found(of_any_text, anchors, bytes, callback),
+    }
+}
+
+#[inline]
+fn each_found(
+    automaton: &impl Automaton,
+    anchors: &[Anchor],
+    bytes: &[u8],
+    mut callback: impl FnMut(&Anchor, usize),
+) {
     let Ok(mut state) = automaton.start_state(Anchored::No) else {
         return;
     };
@@ -250,6 +280,32 @@ fn is_token_byte(byte: u8) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_automata_fit_three_megabytes() {
+        let Prefilter {
+            of_ascii,
+            of_any_text,
+            ..
+        } = &*PREFILTER;
+        let bytes = of_ascii.memory_usage() + of_any_text.memory_usage();
+        assert!(bytes < 3_000_000, "{bytes}");
+    }
+
+    #[test]
+    fn a_letter_outside_ascii_hides_no_anchor() {
+        for text in [
+            "password=hunter2",
+            "Authorization: Bearer abc",
+            "4111 1111 1111 1111",
+        ] {
+            assert_eq!(
+                hits(text.as_bytes()),
+                hits(format!("é {text} é").as_bytes()),
+                "{text}"
+            );
+        }
+    }
 
     #[test]
     fn ordinary_text_is_clean() {
