@@ -20,10 +20,6 @@ use ratio::Ratio;
 use request::Kind;
 use serve::Role;
 
-/// The allocator of panpan, for every server.
-#[global_allocator]
-static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
-
 /// The width of the column of names.
 const NAME_WIDTH: usize = 45;
 
