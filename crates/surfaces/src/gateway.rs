@@ -191,6 +191,14 @@ impl Gateway {
         dispatcher.with_registry(|registry| registry.external(operation).is_some())
     }
 
+    /// Whether this is an external operation whose arguments can be sent by position.
+    pub(crate) fn orders_arguments(&self, operation: &str) -> bool {
+        self.0.dispatcher.with_registry(|registry| {
+            let external = registry.external(operation);
+            external.is_some_and(|it| !it.spec().argument_order.is_empty())
+        })
+    }
+
     /// Whether this is an external subscription. Access is not checked here.
     pub(crate) fn is_subscription(&self, operation: &str) -> bool {
         self.0.dispatcher.with_registry(|registry| {
