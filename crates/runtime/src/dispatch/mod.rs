@@ -1,8 +1,8 @@
 //! The pipeline that every call from every protocol goes through. Each stage is one file.
 //!
 //! ```text
-//! decode → options → resolve → authorize → validate → claim → { attempt → stamp → redact → settle → decide }* → record
-//!                       └─────────┴───────────┴─────────┴────→ stamp → redact → settle → failure
+//! decode → options → resolve → authorize → validate → claim → { attempt → stamp → redact → settle → decide }* → advise → record
+//!                       └─────────┴───────────┴─────────┴────→ stamp → redact → settle → advise → failure
 //! ```
 //!
 //! `decode` belongs to the protocols, which build a `CallRequest` (`request`). `options` is `input_options`,
