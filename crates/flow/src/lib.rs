@@ -45,4 +45,6 @@ pub use task::{
     read_task_id, read_tasks, result_object,
 };
 pub use webhooks::{WEBHOOK_URL_BYTES_LIMIT, WebhookKey};
-pub use worker::{RESULT_BYTES_LIMIT, TaskClients, TaskOwners, Worker, WorkerSettings};
+pub use worker::{
+    EndedCall, RESULT_BYTES_LIMIT, TaskCallLog, TaskClients, TaskOwners, Worker, WorkerSettings,
+};

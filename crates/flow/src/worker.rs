@@ -5,6 +5,7 @@
 
 mod advice;
 mod attempt;
+mod calls;
 mod clients;
 mod held;
 mod refused;
@@ -24,7 +25,8 @@ use crate::ports;
 use crate::task::TaskId;
 pub use attempt::RESULT_BYTES_LIMIT;
 use attempt::{TaskProgress, run_attempt};
-pub use clients::{TaskClients, TaskOwners};
+use calls::TaskCalls;
+pub use clients::{EndedCall, TaskCallLog, TaskClients, TaskOwners};
 use held::{HeldTask, HeldTasks, Keeper, until};
 use refused::refused_to_owner;
 
@@ -75,6 +77,8 @@ pub struct Worker {
     clients: Option<Arc<dyn TaskClients>>,
     /// Knows whose tokens are valid; without it, every task runs.
     owners: Option<Arc<dyn TaskOwners>>,
+    /// Counts and logs the calls.
+    log: Option<Arc<dyn TaskCallLog>>,
     held: Arc<HeldTasks>,
     sender: mpsc::UnboundedSender<Finished>,
     finished: mpsc::UnboundedReceiver<Finished>,
@@ -113,6 +117,7 @@ impl Worker {
             settings,
             clients: None,
             owners: None,
+            log: None,
             held: Arc::default(),
             sender,
             finished,
@@ -134,6 +139,13 @@ impl Worker {
     #[must_use]
     pub fn checking(mut self, owners: Arc<dyn TaskOwners>) -> Self {
         self.owners = Some(owners);
+        self
+    }
+
+    /// The same worker; its calls are counted and logged.
+    #[must_use]
+    pub fn logging(mut self, log: Arc<dyn TaskCallLog>) -> Self {
+        self.log = Some(log);
         self
     }
 
@@ -271,14 +283,19 @@ impl Worker {
             stored_progress: None,
             has_ended: false,
         });
-        let (dispatcher, sender) = (self.dispatcher.clone(), self.sender.clone());
+        let calls = TaskCalls::new(
+            self.dispatcher.clone(),
+            self.ports.clock.clone(),
+            self.log.clone(),
+            &task,
+        );
         let (clients, owners) = (self.clients.clone(), self.owners.clone());
-        let ends = EndOnDrop::new(sender, lease);
+        let ends = EndOnDrop::new(self.sender.clone(), lease);
         self.ports.spawn.spawn(Box::pin(async move {
-            let refused = refused_to_owner(&dispatcher, owners.as_deref(), &task).await;
+            let refused = refused_to_owner(&calls, owners.as_deref(), &task).await;
             let ended = match refused {
                 Some(ended) => ended,
-                None => run_attempt(&dispatcher, clients.as_deref(), task, stop, progress).await,
+                None => run_attempt(&calls, clients.as_deref(), task, stop, progress).await,
             };
             ends.end(ended);
         }));

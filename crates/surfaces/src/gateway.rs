@@ -3,6 +3,7 @@
 //! No protocol reaches the dispatcher past the gateway, so each limit covers all protocols together.
 
 mod surface;
+mod tasks;
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -25,6 +26,7 @@ use crate::limits::{BufferedBytes, ConcurrencyLimit, Limits, Permit, RateLimit};
 use crate::mcp::{McpTasks, TaskInputs};
 use crate::metrics::{self, CallMetrics, Metrics};
 pub use surface::Surface;
+pub use tasks::TaskCall;
 
 /// How often the token of an open subscription is checked again.
 const TOKEN_CHECK_INTERVAL: Duration = Duration::from_secs(5);
@@ -191,6 +193,14 @@ impl Gateway {
         dispatcher.with_registry(|registry| registry.external(operation).is_some())
     }
 
+    /// Whether this is an external operation whose arguments can be sent by position.
+    pub(crate) fn orders_arguments(&self, operation: &str) -> bool {
+        self.0.dispatcher.with_registry(|registry| {
+            let external = registry.external(operation);
+            external.is_some_and(|it| !it.spec().argument_order.is_empty())
+        })
+    }
+
     /// Whether this is an external subscription. Access is not checked here.
     pub(crate) fn is_subscription(&self, operation: &str) -> bool {
         self.0.dispatcher.with_registry(|registry| {
@@ -251,7 +261,7 @@ impl Gateway {
         caller: &Caller,
         mut request: CallRequest,
     ) -> Answer {
-        let call_metrics = self.call_metrics(surface, &request);
+        let call_metrics = self.call_metrics(surface, &request.operation);
         caller.apply_to(&mut request);
         let _awaited = self.0.awaited_calls.token();
         let answer = match self.admit(&self.0.calls, caller) {
@@ -286,7 +296,7 @@ impl Gateway {
         caller: &Caller,
         mut request: CallRequest,
     ) -> Result<Items, Redacted> {
-        let call_metrics = self.call_metrics(surface, &request);
+        let call_metrics = self.call_metrics(surface, &request.operation);
         let operation = request.operation.clone();
         caller.apply_to(&mut request);
         let opened = match self.admit(&self.0.streams, caller) {
@@ -312,7 +322,7 @@ impl Gateway {
     /// Refuses a request that cannot become a call. The failure is stamped, redacted and recorded like any
     /// other.
     pub fn refuse(&self, surface: Surface, request: CallRequest, failure: Failure) -> Answer {
-        let call_metrics = self.call_metrics(surface, &request);
+        let call_metrics = self.call_metrics(surface, &request.operation);
         let answer = self.0.dispatcher.reject(request, failure);
         call_metrics.answered(&answer);
         if let Err(failure) = &answer.outcome {
@@ -379,10 +389,10 @@ impl Gateway {
         limit.acquire(&caller.principal)
     }
 
-    fn call_metrics(&self, surface: Surface, request: &CallRequest) -> CallMetrics {
+    fn call_metrics(&self, surface: Surface, operation: &str) -> CallMetrics {
         self.0.dispatcher.with_registry(|registry| {
             // Metrics are shown to callers, so the names of internal operations must not appear in them.
-            let operation = registry.external(&request.operation);
+            let operation = registry.external(operation);
             let name = operation.map(|operation| operation.name().as_str());
             self.0.metrics.begin(surface, name)
         })

@@ -26,6 +26,6 @@ mod ws;
 pub use panpan_runtime::CancellationToken;
 
 pub use caller::{Caller, Principal};
-pub use gateway::{Anonymous, Gateway, Surface};
+pub use gateway::{Anonymous, Gateway, Surface, TaskCall};
 pub use items::Items;
 pub use library::Library;

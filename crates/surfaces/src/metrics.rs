@@ -3,7 +3,7 @@
 //! Labels are names of operations, codes and protocols. Text that a caller can choose never becomes a label.
 
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use foldhash::{HashMap, HashSet};
@@ -263,8 +263,14 @@ pub(crate) struct CallMetrics {
 }
 
 impl CallMetrics {
-    /// Counts an answered call.
+    /// Counts a call that was answered just now.
     pub(crate) fn answered(self, answer: &Answer) {
+        let took = self.started.elapsed();
+        self.answered_after(took, answer);
+    }
+
+    /// Counts a call that took this long.
+    pub(crate) fn answered_after(self, took: Duration, answer: &Answer) {
         let (operation, families) = (&*self.operation, &self.operation.families);
         if answer.replayed {
             families.replays.get_or_create(&operation.label()).inc();
@@ -278,7 +284,7 @@ impl CallMetrics {
             let retries = families.retries.get_or_create(&operation.label());
             retries.inc_by(count);
         }
-        let seconds = self.started.elapsed().as_secs_f64();
+        let seconds = took.as_secs_f64();
         let durations = || families.durations.get_or_create_owned(&operation.label());
         operation.durations.get_or_init(durations).observe(seconds);
         self.ended(answer.outcome.as_ref().err());

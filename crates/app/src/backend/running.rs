@@ -36,6 +36,7 @@ impl Backend {
     /// time that is left at that moment, and closes the MCP servers.
     pub(crate) async fn run_and_drain<T>(
         &self,
+        gateway: Option<&Gateway>,
         work: impl Future<Output = T>,
         left: impl FnOnce() -> Duration,
     ) -> T {
@@ -45,7 +46,9 @@ impl Backend {
         );
         let maintenance = tokio::spawn(maintain(self.dispatcher.clone(), flows, kept_ms));
         let stop = CancellationToken::new();
-        let worker = self.worker().map(|it| tokio::spawn(it.run(stop.clone())));
+        let worker = self
+            .worker(gateway)
+            .map(|it| tokio::spawn(it.run(stop.clone())));
         let done = work.await;
         // Tasks that are cut off are taken over when their leases end.
         stop.cancel();

@@ -5,10 +5,13 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
-use panpan_flow::{TaskClients, TaskId, TaskOwners, Worker, WorkerSettings};
+use panpan_flow::{
+    EndedCall, TaskCallLog, TaskClients, TaskId, TaskOwners, Worker, WorkerSettings,
+};
 use panpan_runtime::{AskClient, BoxFuture, Ports};
 use panpan_surfaces::identity::Tokens;
 use panpan_surfaces::mcp::TaskInputs;
+use panpan_surfaces::{Gateway, TaskCall};
 use serde_json::{Map, Value};
 
 use tokio::sync::Mutex;
@@ -61,6 +64,22 @@ impl TaskOwners for TokenOwners {
     }
 }
 
+/// The metrics and the log of the gateway.
+#[derive(Debug)]
+struct GatewayLog(Gateway);
+
+impl TaskCallLog for GatewayLog {
+    fn ended(&self, call: EndedCall<'_>) {
+        self.0.task_ended(TaskCall {
+            task: call.task,
+            owner: call.owner,
+            operation: call.operation,
+            took: call.took,
+            answer: call.answer,
+        });
+    }
+}
+
 /// What one caller gets of the places for tasks: half, so that others do not wait for its long tasks.
 fn part_of_owner(concurrency: usize) -> Option<NonZeroUsize> {
     NonZeroUsize::new(concurrency.div_ceil(2))
@@ -72,13 +91,17 @@ impl Backend {
         self.sources().described.built_in.has_tasks()
     }
 
-    /// The worker that runs tasks, if this command serves them.
-    pub(super) fn worker(&self) -> Option<Worker> {
+    /// The worker that runs tasks, if this command serves them. Their calls are counted and logged by the gateway.
+    pub(super) fn worker(&self, gateway: Option<&Gateway>) -> Option<Worker> {
         let settings = self.tasks.as_ref().filter(|_| self.has_tasks())?;
         let mut settings = settings.worker.clone();
         let part = part_of_owner(settings.concurrency);
         settings.limits.per_owner = settings.limits.per_owner.or(part);
-        Some(self.new_worker(settings))
+        let worker = self.new_worker(settings);
+        Some(match gateway {
+            Some(gateway) => worker.logging(Arc::new(GatewayLog(gateway.clone()))),
+            None => worker,
+        })
     }
 
     /// A worker for one flow: tasks of other flows may call operations that only their server has.

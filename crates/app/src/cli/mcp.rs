@@ -77,8 +77,8 @@ async fn serve(config: Config) -> anyhow::Result<()> {
     let caller = caller(&gateway).await?;
     let tools = config.tools;
     tokio::spawn(reload::watch_sources(backend.clone(), config.sources));
-    let work = serve_stdio(client, gateway, caller, tools);
-    let served = backend.run_and_drain(work, || DRAIN).await;
+    let work = serve_stdio(client, gateway.clone(), caller, tools);
+    let served = backend.run_and_drain(Some(&gateway), work, || DRAIN).await;
     let hint = "panpan mcp is started by an MCP client; add it to the client's list of servers";
     served.with_context(|| Hinted::new("cannot serve MCP on stdin and stdout", hint))
 }

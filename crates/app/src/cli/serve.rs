@@ -66,7 +66,7 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
     let refreshing = backend.refresh_tools(ServerSet::All);
     let Some(refreshed) = shutdown.started.run_until_cancelled(refreshing).await else {
         backend
-            .run_and_drain(std::future::ready(()), Duration::default)
+            .run_and_drain(None, std::future::ready(()), Duration::default)
             .await;
         info("stopped before the server was ready");
         return Ok(());
@@ -94,7 +94,9 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
     .print();
     let started = shutdown.started.clone();
     let work = listen::serve(listener, tls, router, &gateway, started, shutdown.drain);
-    let cut_off = backend.run_and_drain(work, || shutdown.left()).await;
+    let cut_off = backend
+        .run_and_drain(Some(&gateway), work, || shutdown.left())
+        .await;
     reloading.abort();
     if cut_off > 0 {
         let seconds = config.drain_seconds;

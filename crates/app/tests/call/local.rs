@@ -43,6 +43,19 @@ fn every_violation_is_reported() {
 }
 
 #[test]
+fn arguments_in_a_list_get_their_declared_names() {
+    let (exit_code, output, _) = local(&["demo/divide", "[4, 2]"]);
+    assert_eq!((exit_code, output), (0, json!({"quotient": 2.0})));
+    let (exit_code, failure, _) = local(&["demo/divide", "[]", "--dialect", "flat"]);
+    assert_eq!(exit_code, 1);
+    assert_eq!(failure["code"], "missing_argument");
+    assert_eq!(
+        failure["details"]["required"],
+        json!(["dividend", "divisor"])
+    );
+}
+
+#[test]
 fn a_dialect_is_used_for_both_outcomes() {
     let (exit_code, success, _) = local(&["demo/echo", "a=1", "--dialect", "flat"]);
     assert_eq!((exit_code, success), (0, json!({"success": true, "a": 1})));

@@ -1,7 +1,7 @@
 //! The log: a JSON log is only JSON, its ids match the responses, and it contains no secrets.
 
 use panpan_testkit::{Folder, Server};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 fn events(server: &Server) -> Vec<Value> {
     let parsed = |line: &String| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"));
@@ -104,4 +104,47 @@ fn responses_metrics_and_the_log_contain_no_secrets() {
         assert_eq!(around, None, "{planted}");
     }
     assert!(seen.contains("[REDACTED]"));
+}
+
+#[test]
+fn failed_tasks_are_counted_and_logged() {
+    let folder = Folder::new();
+    let mut server = Server::start(&folder, &["--log-format", "json"]);
+    let task = |method: &str, inputs: Value| {
+        let task = json!({"name": "one", "schemas": {"method": method}, "inputs": inputs});
+        let call = json!({"operation": "tasks/execute", "input": {"tasks": [task]}});
+        let started = server.call("", &call.to_string()).json();
+        started["output"]["root_task_id"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    let failing = task("demo/fail", json!({"code": "ERR_HTTP_404_NOT_FOUND"}));
+    task("demo/echo", json!({"a": 1}));
+    let counted = |operation: &str, code: &str| {
+        let labels = format!(r#"surface="task",operation="{operation}",code="{code}""#);
+        format!("panpan_calls_total{{{labels}}} 1\n")
+    };
+    let expected = [
+        counted("demo/fail", "ERR_HTTP_404_NOT_FOUND"),
+        counted("demo/echo", "OK"),
+    ];
+    panpan_testkit::until("the tasks are counted", || {
+        let metrics = server.get("/metrics").text();
+        expected.iter().all(|line| metrics.contains(line))
+    });
+    let read = json!({"operation": "tasks/get", "input": {"task_id": failing}});
+    let failed = server.call("", &read.to_string()).json();
+    let id = failed["output"]["failure"]["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    server.stop();
+    let events = events(&server);
+    let [line] = about(&events, &id)[..] else {
+        panic!("{events:?}");
+    };
+    assert_eq!(line["task"], failing);
+    assert_eq!(line["surface"], "task");
+    assert_eq!(line["operation"], "demo/fail");
 }

@@ -28,6 +28,7 @@ pub(super) fn full() -> Value {
                     "type": "object", "required": ["path"],
                     "properties": {"path": {"$ref": "#/$defs/Path"}}
                 },
+                "argument_order": ["path"],
                 "output_schema": {"type": "string"},
                 "error_schemas": [
                     {

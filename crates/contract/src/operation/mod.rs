@@ -39,6 +39,10 @@ pub struct OperationSpec {
     /// JSON Schema of the input.
     #[serde(default = "any_schema")]
     pub input_schema: Value,
+    /// The names of the arguments in the order in which a caller may send them as an array. If empty, the
+    /// input has to name its arguments.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub argument_order: Vec<String>,
     /// JSON Schema of the output.
     #[serde(default = "any_schema")]
     pub output_schema: Value,
@@ -171,6 +175,7 @@ impl OperationSpec {
             op_type,
             visibility: Visibility::External,
             input_schema: json!({}),
+            argument_order: Vec::new(),
             output_schema: json!({}),
             error_schemas: Vec::new(),
             access_control: AccessControl::default(),

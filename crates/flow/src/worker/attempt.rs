@@ -9,12 +9,13 @@ use panpan_contract::retry::Attempt;
 use panpan_failure::{Effect, Failure, Redacted, codes};
 use panpan_runtime::ports::Scope;
 use panpan_runtime::{
-    AskClient, CallRequest, CancellationToken, Dispatcher, IdempotencyKey, Identity, Origin,
-    Progress, ReportProgress, TaskAttempt, TaskState,
+    AskClient, CallRequest, CancellationToken, IdempotencyKey, Identity, Origin, Progress,
+    ReportProgress, TaskAttempt, TaskState,
 };
 use serde_json::{Map, Value, json};
 
 use super::advice::advised;
+use super::calls::TaskCalls;
 use super::clients::TaskClients;
 use super::refused::{not_called, not_offered, refused, refused_method, stand_in, unreadable};
 use crate::authority::Authority;
@@ -59,21 +60,21 @@ impl ReportProgress for TaskProgress {
 
 /// Runs one attempt.
 pub(super) async fn run_attempt(
-    dispatcher: &Dispatcher,
+    calls: &TaskCalls,
     clients: Option<&dyn TaskClients>,
     task: ClaimedTask,
     stop: CancellationToken,
     progress: Arc<TaskProgress>,
 ) -> Ended {
     let id = task.row.id;
-    match call(dispatcher, clients, task, stop, progress) {
+    match call(calls, clients, task, stop, progress) {
         Ok(Call {
             request,
             state,
             definition,
         }) => {
             let (method, history) = (request.operation.clone(), state.history.clone());
-            let attempt = dispatcher.dispatch_task(*request, state).await;
+            let attempt = calls.attempt(*request, state).await;
             after(attempt, &method, history, (id, &definition))
         }
         Err(ended) => *ended,
@@ -90,7 +91,7 @@ struct Call {
 
 /// What a task calls, or how it ended without a call. A task without an operation only groups others.
 fn call(
-    dispatcher: &Dispatcher,
+    calls: &TaskCalls,
     clients: Option<&dyn TaskClients>,
     mut task: ClaimedTask,
     stop: CancellationToken,
@@ -98,19 +99,22 @@ fn call(
 ) -> Result<Call, Box<Ended>> {
     let contents = std::mem::take(&mut task.contents);
     let mut definition = Definition::from_text(&contents.definition)
-        .map_err(|error| refused(dispatcher, "", unreadable(&error)))?;
+        .map_err(|error| refused(calls, "", unreadable(&error)))?;
     if definition.origin.needs_completed() {
-        return Err(stand_in(dispatcher, contents.original, &definition).into());
+        return Err(stand_in(calls, contents.original, &definition).into());
     }
     let Some(schemas) = &definition.schemas else {
         return Err(completed(&json!({}), None).into());
     };
     let method = schemas.method().to_owned();
     if let Some(failure) = refused_method(&method) {
-        return Err(refused(dispatcher, &method, failure).into());
+        return Err(refused(calls, &method, failure).into());
     }
-    if dispatcher.with_registry(|it| it.get(&method).is_none()) {
-        return Err(not_offered(dispatcher, &task, &method).into());
+    if calls
+        .dispatcher
+        .with_registry(|it| it.get(&method).is_none())
+    {
+        return Err(not_offered(calls, &task, &method).into());
     }
     let authority = contents.authority.as_deref().map(Authority::from_text);
     let owner = authority.as_ref().map(Authority::state_owner);
@@ -124,7 +128,7 @@ fn call(
         Ok(prepared) => prepared,
         Err(failure) => {
             let task = (task.row.id, &definition);
-            return Err(not_called(dispatcher, request, task, failure).into());
+            return Err(not_called(calls, request, task, failure).into());
         }
     };
     let service_key = service_key(&task);

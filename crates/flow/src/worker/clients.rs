@@ -1,9 +1,11 @@
-//! How a running task reaches the client that created it, and whether its owner may still start calls.
+//! What a worker needs from the rest of the program: the clients that created tasks, the owners that may still start
+//! calls, and the log of the calls.
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
-use panpan_runtime::{AskClient, BoxFuture};
+use panpan_runtime::{Answer, AskClient, BoxFuture};
 use serde_json::{Map, Value};
 
 use crate::task::TaskId;
@@ -23,4 +25,25 @@ pub trait TaskClients: Send + Sync + fmt::Debug {
 pub trait TaskOwners: Send + Sync + fmt::Debug {
     /// Whether a caller still has a valid token. It counts as having one while that cannot be found out.
     fn has_token<'a>(&'a self, owner: &'a str) -> BoxFuture<'a, bool>;
+}
+
+/// Counts and logs the calls of tasks.
+pub trait TaskCallLog: Send + Sync + fmt::Debug {
+    /// Called with the last call of each task that ended, also if it was refused before it was made.
+    fn ended(&self, call: EndedCall<'_>);
+}
+
+/// The last call of a task.
+#[derive(Clone, Copy, Debug)]
+pub struct EndedCall<'a> {
+    /// The task.
+    pub task: TaskId,
+    /// The caller it belongs to.
+    pub owner: Option<&'a str>,
+    /// The operation that it calls; empty if it is not known.
+    pub operation: &'a str,
+    /// How long the last attempt took.
+    pub took: Duration,
+    /// The answer.
+    pub answer: &'a Answer,
 }

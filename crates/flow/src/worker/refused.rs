@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use panpan_failure::{Effect, Failure, Violation, codes};
-use panpan_runtime::{CallRequest, Dispatcher};
+use panpan_runtime::CallRequest;
 use serde_json::Value;
 
 use super::advice::advised;
 use super::attempt::{completed, failed, origin};
+use super::calls::TaskCalls;
 use super::clients::TaskOwners;
 use crate::engine::{ClaimedTask, Ended, NOTIFY};
 use crate::limits::OPERATION_MISSING_MS;
@@ -16,7 +17,7 @@ use crate::task::{Definition, Schemas, TaskId, is_on_tasks};
 
 /// How a task ends whose owner had a token and has none any more.
 pub(super) async fn refused_to_owner(
-    dispatcher: &Dispatcher,
+    calls: &TaskCalls,
     owners: Option<&dyn TaskOwners>,
     task: &ClaimedTask,
 ) -> Option<Ended> {
@@ -29,7 +30,7 @@ pub(super) async fn refused_to_owner(
         .with_effect(Effect::None)
         .with_actions(["Execute the task again when its owner has a new token"]);
     let method = task.row.operation.as_deref().unwrap_or_default();
-    Some(refused(dispatcher, method, failure))
+    Some(refused(calls, method, failure))
 }
 
 /// Why a task does not call an operation on tasks. It may have been stored before such calls were refused.
@@ -53,7 +54,7 @@ pub(super) fn refused_method(method: &str) -> Option<Failure> {
 
 /// A link or an archive has the result of its original, and calls no operation.
 pub(super) fn stand_in(
-    dispatcher: &Dispatcher,
+    calls: &TaskCalls,
     result: Option<Arc<str>>,
     definition: &Definition,
 ) -> Ended {
@@ -72,12 +73,12 @@ pub(super) fn stand_in(
         .with_actions(["Execute the original until it completes, then this task again"])
         .with_effect(Effect::None);
     let method = definition.schemas.as_ref().map(Schemas::method);
-    refused(dispatcher, method.unwrap_or_default(), failure)
+    refused(calls, method.unwrap_or_default(), failure)
 }
 
 /// This process does not offer the operation. Unless no process has offered it for long, the source was removed since the
 /// claim, and the next claim leaves the task to others.
-pub(super) fn not_offered(dispatcher: &Dispatcher, task: &ClaimedTask, method: &str) -> Ended {
+pub(super) fn not_offered(calls: &TaskCalls, task: &ClaimedTask, method: &str) -> Ended {
     if !task.is_given_up {
         let history = task.history.clone();
         return Ended::Retry {
@@ -102,12 +103,12 @@ pub(super) fn not_offered(dispatcher: &Dispatcher, task: &ClaimedTask, method: &
             "Or change schemas.method of the task to an operation that services/list shows, with tasks/update".to_owned(),
         ])
         .with_effect(effect);
-    refused(dispatcher, method, failure)
+    refused(calls, method, failure)
 }
 
 /// The end of a task whose operation cannot be called: the same failure as that of a call that is refused.
 pub(super) fn not_called(
-    dispatcher: &Dispatcher,
+    calls: &TaskCalls,
     request: CallRequest,
     (id, definition): (TaskId, &Definition),
     failure: Failure,
@@ -119,7 +120,7 @@ pub(super) fn not_called(
     };
     let actions = &failure.recovery().required_actions;
     let is_authored = !failure.kind().has_default_actions(actions);
-    let refused = dispatcher.reject(request, failure.with_effect(Effect::None));
+    let refused = calls.reject(request, failure.with_effect(Effect::None));
     match refused.into_value() {
         Err(failure) if is_authored => failed(&method, &failure, None),
         Err(failure) => failed(&method, &advised(failure, id, definition), None),
@@ -128,12 +129,12 @@ pub(super) fn not_called(
 }
 
 /// The end of a task that is refused before its call is known. The failure is recorded like that of any call.
-pub(super) fn refused(dispatcher: &Dispatcher, method: &str, failure: Failure) -> Ended {
+pub(super) fn refused(calls: &TaskCalls, method: &str, failure: Failure) -> Ended {
     let request = CallRequest {
         origin: origin(method),
         ..CallRequest::from_wire(method, Value::Null)
     };
-    match dispatcher.reject(request, failure).into_value() {
+    match calls.reject(request, failure).into_value() {
         Err(failure) => failed(method, &failure, None),
         Ok(output) => completed(&output, None),
     }

@@ -45,6 +45,7 @@ pub(super) fn spec() -> OperationSpec {
         "additionalProperties": false,
         "properties": {"dividend": {"type": "number"}, "divisor": {"type": "number"}},
     });
+    spec.argument_order = vec!["dividend".to_owned(), "divisor".to_owned()];
     spec.output_schema = json!({
         "type": "object",
         "required": ["quotient"],

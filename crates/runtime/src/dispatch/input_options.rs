@@ -51,11 +51,26 @@ pub(super) fn take_input_options(
             // The schema reports settings of a wrong type.
             Err(violation) => options.violations.extend(violation),
         }
-        request.retry_seed = request
-            .retry_seed
-            .or_else(|| retry.get(SEED).and_then(Value::as_i64));
+        let seed = retry.get(SEED).and_then(Value::as_i64);
+        options.violations.extend(set_seed(request, seed));
     }
     options
+}
+
+/// Sets the seed of the delays. It may be given twice, as long as it is the same.
+fn set_seed(request: &mut CallRequest, seed: Option<i64>) -> Option<Violation> {
+    let seed = seed?;
+    match request.retry_seed.replace(seed) {
+        Some(other) if other != seed => Some(
+            Violation::value(
+                format!("/{RETRY}/{SEED}"),
+                "the call already has a different seed",
+            )
+            .expected(format!("{other}, the seed of the call, or none"))
+            .actual(seed),
+        ),
+        _ => None,
+    }
 }
 
 impl Operation {
@@ -256,10 +271,14 @@ mod tests {
     }
 
     #[test]
-    fn the_seed_of_the_call_overrides_the_seed_in_the_input() {
-        let mut request = CallRequest::from_wire("a/options", json!({"retry": {"seed": 7}}));
-        request.retry_seed = Some(1);
-        taken(&mut request);
-        assert_eq!(request.retry_seed, Some(1));
+    fn two_seeds_have_to_be_the_same() {
+        for (seed, is_refused) in [(7, false), (1, true)] {
+            let mut request = CallRequest::from_wire("a/options", json!({"retry": {"seed": 7}}));
+            request.retry_seed = Some(seed);
+            let options = taken(&mut request);
+            let pointers = options.violations.iter().map(|it| it.pointer.as_str());
+            let expected: &[&str] = if is_refused { &["/retry/seed"] } else { &[] };
+            assert_eq!(pointers.collect::<Vec<_>>(), expected);
+        }
     }
 }

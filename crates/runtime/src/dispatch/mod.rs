@@ -1,8 +1,8 @@
 //! The pipeline that every call from every protocol goes through. Each stage is one file.
 //!
 //! ```text
-//! decode → options → resolve → authorize → validate → claim → { attempt → stamp → redact → settle → decide }* → record
-//!                       └─────────┴───────────┴─────────┴────→ stamp → redact → settle → failure
+//! decode → options → resolve → authorize → validate → claim → { attempt → stamp → redact → settle → decide }* → advise → record
+//!                       └─────────┴───────────┴─────────┴────→ stamp → redact → settle → advise → failure
 //! ```
 //!
 //! `decode` belongs to the protocols, which build a `CallRequest` (`request`). `options` is `input_options`,
@@ -20,6 +20,7 @@
 
 mod advise;
 mod answer;
+mod argument_order;
 mod attempt;
 mod attempt_loop;
 mod authorize;
@@ -240,11 +241,13 @@ impl Dispatcher {
         lock(&self.0.tally).add(operation, code, at, calls);
     }
 
-    /// Assigns an id and a time to a decoded request, and applies the options in its input.
+    /// Assigns an id and a time to a decoded request, names its arguments, and applies the options in its input.
     fn begin(&self, mut request: CallRequest) -> Arc<Call> {
         let ports = self.ports();
         let named = self.0.registry.load().get(&request.operation).cloned();
-        let options = input_options::take_input_options(named.as_deref(), &mut request);
+        let surplus = argument_order::name_arguments(named.as_deref(), &mut request);
+        let mut options = input_options::take_input_options(named.as_deref(), &mut request);
+        options.violations.extend(surplus);
         whole_numbers::rewrite_whole_numbers(named.as_deref(), &mut request);
         let (id, now) = (ports.ids.new_id(), ports.clock.now());
         Arc::new(Call::of(request, named, options, id, now))

@@ -8,6 +8,7 @@ use panpan_contract::operation::{OperationName, OperationSpec, OperationType};
 use panpan_failure::catalogue::nearest;
 use panpan_failure::{Code, Kind, NumberOwners};
 use panpan_redact::Markers;
+use serde_json::Value;
 
 use super::registration::{Registration, Work};
 use super::{Declared, Lazy, Operation, Registry, RegistryProblem, RegistryProblems};
@@ -37,6 +38,7 @@ impl Builder {
     )]
     pub fn add(mut self, registration: Registration) -> Self {
         self.check_work(&registration);
+        self.check_argument_order(&registration.spec);
         let declared = self.declarations(&registration.spec);
         let name = registration.spec.name.clone();
         match self.operations.entry(name.as_str().to_owned()) {
@@ -103,6 +105,25 @@ impl Builder {
             operation: operation.clone(),
             problem,
         });
+    }
+
+    fn check_argument_order(&mut self, spec: &OperationSpec) {
+        // Without properties, for example behind a reference, every name is possible.
+        let properties = spec.input_schema.get("properties");
+        let properties = properties.and_then(Value::as_object);
+        for (index, argument) in spec.argument_order.iter().enumerate() {
+            let is_known = properties.is_none_or(|it| it.contains_key(argument));
+            let problem = match spec.argument_order[..index].contains(argument) {
+                true => "it is there twice; keep one of the two",
+                false if !is_known => "the input schema has no such property; correct the name",
+                false => continue,
+            };
+            self.problems.push(RegistryProblem::ArgumentOrder {
+                operation: spec.name.clone(),
+                argument: argument.clone(),
+                problem,
+            });
+        }
     }
 
     fn check_callees(&mut self) {

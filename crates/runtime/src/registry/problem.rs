@@ -91,6 +91,16 @@ pub enum RegistryProblem {
         /// What is wrong and what to do.
         problem: &'static str,
     },
+    /// The order of the arguments does not fit the input.
+    #[error("operation {operation}: {argument} in argument_order: {problem}")]
+    ArgumentOrder {
+        /// The operation.
+        operation: OperationName,
+        /// The name in the order.
+        argument: String,
+        /// What is wrong.
+        problem: &'static str,
+    },
     /// A schema does not compile.
     #[error("operation {operation}: the schema of {of} does not compile: {problem}")]
     Schema {

@@ -51,6 +51,24 @@ fn operations_that_agree_are_accepted() {
 }
 
 #[test]
+fn the_order_of_arguments_names_each_property_once() {
+    let ordered = |order: &[&str]| {
+        let mut spec = operation("a/b", &[]);
+        spec.input_schema = json!({"properties": {"from": {}, "to": {}}});
+        spec.argument_order = order.iter().copied().map(str::to_owned).collect();
+        spec
+    };
+    check([ordered(&["to", "from"])], &[]);
+    check(
+        [ordered(&["to", "form", "to"])],
+        &[
+            "form in argument_order: the input schema has no such",
+            "to in argument_order: it is there twice",
+        ],
+    );
+}
+
+#[test]
 fn all_problems_are_reported_at_once() {
     check(
         [

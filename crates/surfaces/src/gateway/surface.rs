@@ -1,6 +1,6 @@
-//! The protocols, as labels.
+//! The origins of calls, as labels.
 
-/// The protocol of a call, as a label in metrics and logs.
+/// The protocol of a call, or that it is the call of a task, as a label in metrics and logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Surface {
     /// `/call`, `/batch`, `/subscribe`, `/operations`.
@@ -11,11 +11,19 @@ pub enum Surface {
     WebSocket,
     /// The Model Context Protocol.
     Mcp,
+    /// The call of a task.
+    Task,
 }
 
 impl Surface {
-    /// All protocols, in the order of their discriminants.
-    pub(crate) const ALL: [Self; 4] = [Self::Http, Self::JsonRpc, Self::WebSocket, Self::Mcp];
+    /// All origins, in the order of their discriminants.
+    pub(crate) const ALL: [Self; 5] = [
+        Self::Http,
+        Self::JsonRpc,
+        Self::WebSocket,
+        Self::Mcp,
+        Self::Task,
+    ];
 
     /// The name in metrics and logs.
     pub const fn name(self) -> &'static str {
@@ -24,6 +32,7 @@ impl Surface {
             Self::JsonRpc => "jsonrpc",
             Self::WebSocket => "websocket",
             Self::Mcp => "mcp",
+            Self::Task => "task",
         }
     }
 }

@@ -150,13 +150,17 @@ async fn call(
     name: String,
     params: Params,
 ) -> Answer {
-    let (mut members, mut problem) = match params {
-        Params::Named(members) => (members, None),
-        Params::Positional => (Map::new(), Some(positional_params())),
-        Params::Duplicate(members, pointer) => (members, Some(json::duplicate_member(&pointer))),
+    let (mut input, mut problem) = match params {
+        Params::Named(members) => (Value::Object(members), None),
+        Params::Positional(items) if gateway.orders_arguments(&name) => (Value::Array(items), None),
+        Params::Positional(_) => (Value::Object(Map::new()), Some(positional_params())),
+        Params::Duplicate(members, pointer) => (
+            Value::Object(members),
+            Some(json::duplicate_member(&pointer)),
+        ),
     };
-    let meta = take_meta(&mut members);
-    let mut request = CallRequest::from_wire(name, Value::Object(members));
+    let meta = input.as_object_mut().and_then(take_meta);
+    let mut request = CallRequest::from_wire(name, input);
     if let (None, Some(meta)) = (&problem, meta) {
         problem = IN_META.apply(&meta, &mut request).err();
     }
@@ -199,7 +203,7 @@ fn refuse<'a>(gateway: &Gateway, id: Option<&'a RawValue>, failure: Failure) -> 
 }
 
 fn positional_params() -> Failure {
-    let reason = "params must be an object; positional parameters are not supported";
+    let reason = "params must be an object: the operation declares no order of its arguments";
     Failure::new(codes::INVALID_INPUT)
         .with_message(reason)
         .with_violation(Violation::wrong_type("", "object", "a list".into()))

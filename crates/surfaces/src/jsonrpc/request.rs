@@ -40,7 +40,7 @@ pub(crate) struct Request<'a> {
 pub(crate) enum Params {
     Named(Map<String, Value>),
     /// An array with at least one item.
-    Positional,
+    Positional(Vec<Value>),
     /// An object with a duplicate member at this JSON pointer.
     Duplicate(Map<String, Value>, String),
 }
@@ -143,7 +143,10 @@ impl<'a> Members<'a> {
         let params = match self.params {
             None => Params::Named(Map::new()),
             Some(Value::Array(items)) if items.is_empty() => Params::Named(Map::new()),
-            Some(Value::Array(_)) => Params::Positional,
+            Some(Value::Array(items)) => match self.duplicate_in_params.pointer() {
+                None => Params::Positional(items),
+                Some(pointer) => Params::Duplicate(Map::new(), pointer),
+            },
             Some(Value::Object(members)) => match self.duplicate_in_params.pointer() {
                 None => Params::Named(members),
                 Some(pointer) => Params::Duplicate(members, pointer),

@@ -110,6 +110,8 @@ pub(crate) fn a_write_is_not_repeated_because_of_a_call_inside_it() {
                 assert_eq!(failure.effect(), Effect::Unknown, "{answer} {failure:?}");
                 assert!(!failure.may_repeat(), "{answer}");
                 assert_eq!(failure.next_moves()[0], NextMove::CheckOutcome, "{answer}");
+                let actions = failure.recovery().required_actions.join("; ");
+                assert!(!actions.contains("the service says"), "{actions}");
                 // A key that the server does not honour makes nothing safe, and keeps the failure.
                 let key = gateway.new_key();
                 for _ in 0..2 {

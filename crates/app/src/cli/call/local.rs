@@ -22,9 +22,11 @@ pub(super) async fn run(
     let backend = Backend::open(store)?;
     let abort = CancellationToken::new();
     let request = request(call, abort.clone());
-    let work = backend.run_and_drain(identify_and_call(&backend, token, request, on_item), || {
-        DRAIN
-    });
+    let work = backend.run_and_drain(
+        None,
+        identify_and_call(&backend, token, request, on_item),
+        || DRAIN,
+    );
     interruptible(work, &abort, interrupt).await
 }
 

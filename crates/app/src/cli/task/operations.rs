@@ -52,7 +52,7 @@ impl Operations {
     /// Does some work. In this process, the store is maintained meanwhile, and calls with a key end first.
     pub(super) async fn run<T>(&self, work: impl Future<Output = T>) -> T {
         match self {
-            Self::Local { backend, .. } => backend.run_and_drain(work, || DRAIN).await,
+            Self::Local { backend, .. } => backend.run_and_drain(None, work, || DRAIN).await,
             Self::Server { .. } => work.await,
         }
     }

@@ -54,7 +54,10 @@ pub(super) fn check(
                 .to_owned()
         }
     };
-    let then = if is_refused {
+    let then = if is_refused && failure.code().as_str() == codes::ERR_DNS_FAILURE.code {
+        "If it did not, correct the host name, or ask the person responsible for it: no such host is known"
+            .to_owned()
+    } else if is_refused {
         "If it did not, ask the person responsible for the service: the service says not to repeat \
          this call"
             .to_owned()

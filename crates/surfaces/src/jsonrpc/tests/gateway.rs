@@ -85,6 +85,7 @@ fn operations(notes: Arc<AtomicUsize>) -> Builder {
         "properties": {"minuend": number, "subtrahend": number},
         "required": ["minuend", "subtrahend"],
     });
+    math.argument_order = ["minuend", "subtrahend"].map(str::to_owned).to_vec();
     let mut hidden = spec("test/hidden", OperationType::Query);
     hidden.visibility = Visibility::Internal;
     let mut limited = spec("test/limited", OperationType::Query);

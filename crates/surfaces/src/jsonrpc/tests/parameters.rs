@@ -7,7 +7,32 @@ use super::gateway::gateway;
 use panpan_mcp::names::{IDEMPOTENCY_META_KEY, SEED_META_KEY, TIMEOUT_META_KEY};
 
 #[tokio::test]
-async fn params_must_be_named() {
+async fn params_by_position_get_the_declared_names() {
+    let gateway = gateway();
+    for (params, expected) in [
+        (json!([42, "x"]), json!([["/subtrahend", "type"]])),
+        (json!([42]), json!([["/subtrahend", "missing"]])),
+        (
+            json!([1, 2, 3, 4]),
+            json!([["/2", "value"], ["/3", "value"]]),
+        ),
+    ] {
+        let answer = gateway.call("math/subtract", params.clone()).await;
+        let errors = answer["error"]["data"]["errors"].as_array().unwrap().iter();
+        let found: Value = errors.map(|it| json!([it["field"], it["kind"]])).collect();
+        assert_eq!(
+            (&answer["error"]["code"], &found),
+            (&json!(-32602), &expected),
+            "{params}"
+        );
+    }
+    let body = r#"{"jsonrpc":"2.0","method":"math/subtract","params":[{"a":1,"a":2},3],"id":1}"#;
+    let answer = gateway.json(body).await.unwrap();
+    assert_eq!(answer["error"]["data"]["field"], json!("/0/a"));
+}
+
+#[tokio::test]
+async fn other_params_must_be_named() {
     let gateway = gateway();
     assert_eq!(
         gateway.call("test/echo", json!([])).await["result"],
@@ -17,7 +42,9 @@ async fn params_must_be_named() {
     assert_eq!(answer["error"]["code"], json!(-32602));
     assert_eq!(
         answer["error"]["message"],
-        json!("Invalid params: params must be an object; positional parameters are not supported")
+        json!(
+            "Invalid params: params must be an object: the operation declares no order of its arguments"
+        )
     );
     for method in ["no/such", "test/hidden"] {
         let answer = gateway.call(method, json!([1])).await;

@@ -1,6 +1,4 @@
 //! The examples of the specification with test operations, and its table of codes.
-//!
-//! Examples with positional parameters are refused.
 
 use serde_json::{Value, json};
 
@@ -23,7 +21,11 @@ async fn the_examples_get_the_responses_of_the_specification() {
     for (body, expected) in [
         (
             r#"{"jsonrpc": "2.0", "method": "math/subtract", "params": [42, 23], "id": 1}"#,
-            Some(json!([1, -32602])),
+            Some(json!([1, {"result": 19}])),
+        ),
+        (
+            r#"{"jsonrpc": "2.0", "method": "math/subtract", "params": [23, 42], "id": 2}"#,
+            Some(json!([2, {"result": -19}])),
         ),
         (
             r#"{"jsonrpc": "2.0", "method": "math/subtract", "params": {"subtrahend": 23, "minuend": 42}, "id": 3}"#,

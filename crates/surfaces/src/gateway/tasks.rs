@@ -1,0 +1,47 @@
+//! Metrics and log lines for the calls of tasks, which no protocol carries.
+
+use std::fmt;
+use std::time::Duration;
+
+use panpan_runtime::Answer;
+
+use super::{Gateway, Surface};
+
+/// The last call of a task that ended.
+#[derive(Clone, Copy, Debug)]
+pub struct TaskCall<'a, Id> {
+    /// The id of the task.
+    pub task: Id,
+    /// The caller it belongs to.
+    pub owner: Option<&'a str>,
+    /// The operation that it calls.
+    pub operation: &'a str,
+    /// How long the call took.
+    pub took: Duration,
+    /// Its answer.
+    pub answer: &'a Answer,
+}
+
+impl Gateway {
+    /// Counts the call of a task, and logs its failure.
+    pub fn task_ended(&self, call: TaskCall<'_, impl fmt::Display>) {
+        let call_metrics = self.call_metrics(Surface::Task, call.operation);
+        call_metrics.answered_after(call.took, call.answer);
+        let Err(failure) = &call.answer.outcome else {
+            return;
+        };
+        let Some(left_out) = self.0.lines.admit(failure.code().as_str()) else {
+            return;
+        };
+        tracing::info!(
+            failure = failure.id().map(tracing::field::display),
+            code = failure.code().as_str(),
+            operation = failure.operation(),
+            surface = Surface::Task.name(),
+            caller = call.owner,
+            task = %call.task,
+            left_out = (left_out > 0).then_some(left_out),
+            "failed"
+        );
+    }
+}
