@@ -2,8 +2,8 @@
 //!
 //! No protocol reaches the dispatcher past the gateway, so each limit covers all protocols together.
 
+mod log;
 mod surface;
-mod tasks;
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -14,7 +14,7 @@ use panpan_contract::operation::OperationType;
 use panpan_failure::{Failure, Redacted};
 use panpan_runtime::ports::StoreError;
 use panpan_runtime::system::LogThrottle;
-use panpan_runtime::{Answer, BoxFuture, CallRequest, Dispatcher, Operation, Trace, WATCH_SCOPE};
+use panpan_runtime::{Answer, BoxFuture, CallRequest, Dispatcher, Operation, WATCH_SCOPE};
 use serde_json::Value;
 use tokio_util::task::TaskTracker;
 
@@ -25,8 +25,8 @@ use crate::library::Library;
 use crate::limits::{BufferedBytes, ConcurrencyLimit, Limits, Permit, RateLimit};
 use crate::mcp::{McpTasks, TaskInputs};
 use crate::metrics::{self, CallMetrics, Metrics};
+pub use log::TaskCall;
 pub use surface::Surface;
-pub use tasks::TaskCall;
 
 /// How often the token of an open subscription is checked again.
 const TOKEN_CHECK_INTERVAL: Duration = Duration::from_secs(5);
@@ -189,24 +189,24 @@ impl Gateway {
 
     /// Whether an external operation has this name. Access is not checked here.
     pub(crate) fn is_external(&self, operation: &str) -> bool {
-        let dispatcher = &self.0.dispatcher;
-        dispatcher.with_registry(|registry| registry.external(operation).is_some())
+        self.has_external(operation, |_| true)
     }
 
     /// Whether this is an external operation whose arguments can be sent by position.
     pub(crate) fn orders_arguments(&self, operation: &str) -> bool {
-        self.0.dispatcher.with_registry(|registry| {
-            let external = registry.external(operation);
-            external.is_some_and(|it| !it.spec().argument_order.is_empty())
-        })
+        self.has_external(operation, |it| !it.spec().argument_order.is_empty())
     }
 
     /// Whether this is an external subscription. Access is not checked here.
     pub(crate) fn is_subscription(&self, operation: &str) -> bool {
-        self.0.dispatcher.with_registry(|registry| {
-            let external = registry.external(operation);
-            external.is_some_and(|it| it.spec().op_type == OperationType::Subscription)
+        self.has_external(operation, |it| {
+            it.spec().op_type == OperationType::Subscription
         })
+    }
+
+    fn has_external(&self, name: &str, fits: impl FnOnce(&Operation) -> bool) -> bool {
+        let dispatcher = &self.0.dispatcher;
+        dispatcher.with_registry(|registry| registry.external(name).is_some_and(|it| fits(it)))
     }
 
     /// Identifies the caller by its token; without a token, an anonymous caller.
@@ -361,26 +361,6 @@ impl Gateway {
             request.caller = identity;
             rejected(gateway.0.dispatcher.reject(request, refusal))
         }))
-    }
-
-    /// Logs a failure that a caller saw; its private cause is logged with the same id. Repeated codes are
-    /// sampled, and the next line has the number of omitted lines.
-    fn log_failure(&self, surface: Surface, caller: Option<&Caller>, failure: &Redacted) {
-        let Some(left_out) = self.0.lines.admit(failure.code().as_str()) else {
-            return;
-        };
-        let trace = caller.and_then(|caller| caller.trace);
-        tracing::info!(
-            failure = failure.id().map(tracing::field::display),
-            code = failure.code().as_str(),
-            operation = failure.operation(),
-            surface = surface.name(),
-            caller = caller.map(|caller| tracing::field::display(&caller.principal)),
-            request_id = caller.and_then(|caller| caller.request_id.as_deref()),
-            trace_id = trace.as_ref().map(Trace::trace_id),
-            left_out = (left_out > 0).then_some(left_out),
-            "failed"
-        );
     }
 
     fn admit(&self, limit: &ConcurrencyLimit, caller: &Caller) -> Result<Permit, Failure> {

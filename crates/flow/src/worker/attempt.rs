@@ -107,15 +107,7 @@ fn call(
         return Err(completed(&json!({}), None).into());
     };
     let method = schemas.method().to_owned();
-    if let Some(failure) = refused_method(&method) {
-        return Err(refused(calls, &method, failure).into());
-    }
-    if calls
-        .dispatcher
-        .with_registry(|it| it.get(&method).is_none())
-    {
-        return Err(not_offered(calls, &task, &method).into());
-    }
+    check_method(calls, &task, &method)?;
     let authority = contents.authority.as_deref().map(Authority::from_text);
     let owner = authority.as_ref().map(Authority::state_owner);
     let caller = authority.and_then(Authority::into_identity);
@@ -152,6 +144,20 @@ fn call(
         state,
         definition: Box::new(definition),
     })
+}
+
+/// Whether a task may call an operation that this process offers.
+fn check_method(calls: &TaskCalls, task: &ClaimedTask, method: &str) -> Result<(), Box<Ended>> {
+    if let Some(failure) = refused_method(method) {
+        return Err(refused(calls, method, failure).into());
+    }
+    if calls
+        .dispatcher
+        .with_registry(|it| it.get(method).is_none())
+    {
+        return Err(not_offered(calls, task, method).into());
+    }
+    Ok(())
 }
 
 /// The input and the options of the call.

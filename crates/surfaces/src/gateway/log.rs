@@ -1,11 +1,13 @@
-//! Metrics and log lines for the calls of tasks, which no protocol carries.
+//! Log lines about failures, and the counts of the calls of tasks, which no protocol carries.
 
 use std::fmt;
 use std::time::Duration;
 
-use panpan_runtime::Answer;
+use panpan_failure::Redacted;
+use panpan_runtime::{Answer, Trace};
 
 use super::{Gateway, Surface};
+use crate::caller::Caller;
 
 /// The last call of a task that ended.
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +25,31 @@ pub struct TaskCall<'a, Id> {
 }
 
 impl Gateway {
+    /// Logs a failure that a caller saw; its private cause is logged with the same id. Repeated codes are
+    /// sampled, and the next line has the number of omitted lines.
+    pub(super) fn log_failure(
+        &self,
+        surface: Surface,
+        caller: Option<&Caller>,
+        failure: &Redacted,
+    ) {
+        let Some(left_out) = self.0.lines.admit(failure.code().as_str()) else {
+            return;
+        };
+        let trace = caller.and_then(|caller| caller.trace);
+        tracing::info!(
+            failure = failure.id().map(tracing::field::display),
+            code = failure.code().as_str(),
+            operation = failure.operation(),
+            surface = surface.name(),
+            caller = caller.map(|caller| tracing::field::display(&caller.principal)),
+            request_id = caller.and_then(|caller| caller.request_id.as_deref()),
+            trace_id = trace.as_ref().map(Trace::trace_id),
+            left_out = (left_out > 0).then_some(left_out),
+            "failed"
+        );
+    }
+
     /// Counts the call of a task, and logs its failure.
     pub fn task_ended(&self, call: TaskCall<'_, impl fmt::Display>) {
         let call_metrics = self.call_metrics(Surface::Task, call.operation);
