@@ -6,8 +6,8 @@ use std::sync::{Arc, Weak};
 
 use panpan_failure::Failure;
 use panpan_mcp::library::{Changes, Freshness, List, Offer, Request, ServerPeerInfo};
-use panpan_runtime::{AskClient, BoxFuture, Listener, StateOwner};
-use panpan_surfaces::{Caller, Gateway, Library};
+use panpan_runtime::{BoxFuture, Listener, StateOwner};
+use panpan_surfaces::{Caller, Gateway, Library, RequestSource};
 use panpan_upstream::mcp::{McpCaller, McpServers, McpUpstream};
 use serde_json::Value;
 use tokio::sync::watch;
@@ -51,7 +51,7 @@ impl Library for ServerLibrary {
     }
 
     fn unavailable_for(&self, caller: &Caller, tool: &str) -> Option<Failure> {
-        self.0.unavailable_for(&mcp_caller(caller, None), tool)
+        self.0.unavailable_for(&mcp_caller(caller), tool)
     }
 
     fn unavailable(&self) -> Vec<String> {
@@ -67,12 +67,12 @@ impl Library for ServerLibrary {
     }
 
     fn attend(&self, caller: &Caller, client: &Arc<dyn Listener>) {
-        self.0.add_listener(&mcp_caller(caller, None), client);
+        self.0.add_listener(&mcp_caller(caller), client);
     }
 
     fn roots_changed<'a>(&'a self, caller: &'a Caller) -> BoxFuture<'a, ()> {
         Box::pin(async move {
-            let caller = mcp_caller(caller, None);
+            let caller = mcp_caller(caller);
             self.0.notify_roots_changed(&caller).await;
         })
     }
@@ -81,16 +81,23 @@ impl Library for ServerLibrary {
         &'a self,
         caller: &'a Caller,
         request: Request,
-        client: Option<Arc<dyn AskClient>>,
+        source: RequestSource,
     ) -> BoxFuture<'a, Result<Value, Failure>> {
-        Box::pin(async move { self.0.request(&mcp_caller(caller, client), request).await })
+        Box::pin(async move {
+            let caller = McpCaller {
+                client: source.client,
+                meta: source.meta,
+                ..mcp_caller(caller)
+            };
+            self.0.request(&caller, request).await
+        })
     }
 }
 
-fn mcp_caller(caller: &Caller, client: Option<Arc<dyn AskClient>>) -> McpCaller<'_> {
+fn mcp_caller(caller: &Caller) -> McpCaller<'_> {
     McpCaller {
         identity: caller.identity.as_deref(),
         owner: caller.state_owner(),
-        client,
+        ..McpCaller::default()
     }
 }

@@ -28,4 +28,4 @@ pub use panpan_runtime::CancellationToken;
 pub use caller::{Caller, Principal};
 pub use gateway::{Anonymous, Gateway, Surface, TaskCall};
 pub use items::Items;
-pub use library::Library;
+pub use library::{Library, RequestSource};

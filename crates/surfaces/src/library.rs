@@ -9,7 +9,7 @@ use std::sync::Arc;
 use panpan_failure::Failure;
 use panpan_mcp::library::{Changes, Freshness, List, Offer, Request, ServerPeerInfo};
 use panpan_runtime::{AskClient, BoxFuture, Listener};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio::sync::watch;
 
 use crate::caller::Caller;
@@ -59,11 +59,20 @@ pub trait Library: Send + Sync + fmt::Debug {
         Box::pin(async {})
     }
 
-    /// The result of a request. Elicitations of the server go to `client`, if it supports them.
+    /// The result of a request.
     fn request<'a>(
         &'a self,
         caller: &'a Caller,
         request: Request,
-        client: Option<Arc<dyn AskClient>>,
+        source: RequestSource,
     ) -> BoxFuture<'a, Result<Value, Failure>>;
+}
+
+/// The client behind a request.
+#[derive(Clone, Debug, Default)]
+pub struct RequestSource {
+    /// Gets the elicitations of the server; `None` if the client does not support them.
+    pub client: Option<Arc<dyn AskClient>>,
+    /// The members of `_meta` that it sends to the server.
+    pub meta: Map<String, Value>,
 }

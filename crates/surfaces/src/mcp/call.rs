@@ -132,7 +132,9 @@ impl RequestScope<'_> {
         }
         let applied = IN_META.apply(self.meta, &mut call);
         call.timeout_ms = decoded.timeout_ms.or(call.timeout_ms);
-        call.meta = forwarded(self.meta);
+        call.meta = Some(forwarded(self.meta))
+            .filter(|it| !it.is_empty())
+            .map(Arc::new);
         let stated = decoded.key.and_then(|stated| {
             applied?;
             call.key = stated;
@@ -208,11 +210,10 @@ impl RequestScope<'_> {
     }
 }
 
-/// The members of `_meta` for the server behind a tool.
-fn forwarded(meta: &Map<String, Value>) -> Option<Arc<Map<String, Value>>> {
+/// The members of `_meta` for the server behind a tool, a prompt or a resource.
+pub(super) fn forwarded(meta: &Map<String, Value>) -> Map<String, Value> {
     let members = meta.iter().filter(|(name, _)| passes_on(name));
-    let members: Map<String, Value> = members.map(|(k, v)| (k.clone(), v.clone())).collect();
-    (!members.is_empty()).then(|| Arc::new(members))
+    members.map(|(k, v)| (k.clone(), v.clone())).collect()
 }
 
 /// A generated key, if the operation gets one.

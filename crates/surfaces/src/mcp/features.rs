@@ -8,12 +8,14 @@ use std::sync::Arc;
 use panpan_failure::dialect::{Dialect, Envelope};
 use panpan_failure::{Failure, Redacted, codes};
 use panpan_mcp::library::{List, Offer, Request};
+use panpan_runtime::BoxFuture;
 use rmcp::model::{ErrorCode, PaginatedRequestParams};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use super::call::forwarded;
 use super::connected_client::ConnectedClient;
 use super::interactive::{RequestIdentity, ServerResponse};
 use super::request::ActiveRequest;
@@ -21,7 +23,7 @@ use super::resume::ResumeInput;
 use super::rpc_error;
 use super::server::Server;
 use crate::caller::Caller;
-use crate::library::Library;
+use crate::library::{Library, RequestSource};
 
 impl Server {
     /// The capabilities beside tools.
@@ -59,7 +61,7 @@ impl Server {
         let caller = self.caller(context);
         let library = self.library(caller)?;
         refuse_cursor(page)?;
-        let items = library.request(caller, Request::List(list), None).await;
+        let items = send(library, caller, Request::List(list)).await;
         typed(items.map(|items| {
             let mut result = json!({list.member(): items});
             if let Some(fresh) = library.freshness(list) {
@@ -88,13 +90,24 @@ impl Server {
             input: Arc::new(input),
         };
         let (shared, caller) = (self.shared.clone(), caller.clone());
+        let meta = forwarded(&context.meta);
         let fetch = async move |client| {
             let library = shared.gateway.library().ok_or_else(no_library)?;
-            as_result(library.request(&caller, request, client).await)
+            let source = RequestSource { client, meta };
+            as_result(library.request(&caller, request, source).await)
         };
         let active = ActiveRequest::new(self, context, resume);
         active.feature(identity, fetch).await
     }
+}
+
+/// Sends a request that brings nothing but its parameters.
+pub(super) fn send<'a>(
+    library: &'a dyn Library,
+    caller: &'a Caller,
+    request: Request,
+) -> BoxFuture<'a, Result<Value, Failure>> {
+    library.request(caller, request, RequestSource::default())
 }
 
 /// The error for a method that exists only with a library.

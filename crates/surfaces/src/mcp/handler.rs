@@ -22,13 +22,15 @@ use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Map, Value, json};
 
+use super::call::forwarded;
 use super::connected_client::{ConnectedClient, SUBSCRIPTIONS_LIMIT, Session};
-use super::features::{failure_error, refuse_cursor, typed, with_uri};
+use super::features::{failure_error, refuse_cursor, send, typed, with_uri};
 use super::interactive;
 use super::request::is_stateless;
 use super::resume::ResumeInput;
 use super::rpc_error;
 use super::server::{Server, truncated};
+use crate::library::RequestSource;
 
 /// The instructions that agents read before any tool.
 const INSTRUCTIONS: &str = "A failing tool returns isError and one JSON object. error.code and error.message \
@@ -142,7 +144,7 @@ impl ServerHandler for Server {
         }
         let caller = self.caller(&context);
         let library = self.library(caller)?;
-        let set = library.request(caller, Request::SetLevel(request.level), None);
+        let set = send(library, caller, Request::SetLevel(request.level));
         set.await.map_err(failure_error)?;
         *self.level.lock().unwrap_or_else(PoisonError::into_inner) = Some(request.level);
         Ok(())
@@ -161,7 +163,7 @@ impl ServerHandler for Server {
             return Err(rpc_error::invalid_params(message));
         }
         let subscribe = Request::Subscribe(uri.clone());
-        let subscribed = library.request(caller, subscribe, None).await;
+        let subscribed = send(library, caller, subscribe).await;
         subscribed.map(drop).map_err(|failure| {
             client.unsubscribe(uri);
             with_uri(uri, failure_error(failure))
@@ -177,7 +179,7 @@ impl ServerHandler for Server {
         let (library, client) = self.subscribing(caller)?;
         client.unsubscribe(uri);
         let unsubscribe = Request::Unsubscribe(uri.clone());
-        let done = library.request(caller, unsubscribe, None).await;
+        let done = send(library, caller, unsubscribe).await;
         done.map(drop)
             .map_err(|failure| with_uri(uri, failure_error(failure)))
     }
@@ -319,9 +321,11 @@ impl ServerHandler for Server {
     ) -> Result<CompleteResult, ErrorData> {
         let caller = self.caller(&context);
         let library = self.library(caller)?;
-        // The client's `_meta` is addressed to this server.
+        // The client's `_meta` is addressed to this server; what goes on is in the source.
         request.meta = None;
-        let completed = library.request(caller, Request::Complete(request), None);
+        let (client, meta) = (None, forwarded(&context.meta));
+        let source = RequestSource { client, meta };
+        let completed = library.request(caller, Request::Complete(request), source);
         typed(completed.await)
     }
 

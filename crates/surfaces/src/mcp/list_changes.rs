@@ -14,6 +14,7 @@ use tokio::sync::watch;
 use tokio_util::sync::DropGuard;
 
 use super::connected_client::ConnectedClient;
+use super::features::send;
 use crate::caller::Caller;
 use crate::gateway::Gateway;
 
@@ -158,7 +159,7 @@ async fn subscribe_all(gateway: &Gateway, caller: &Caller, client: &Arc<Connecte
     library.attend(caller, &listener);
     for uri in client.uris() {
         // The client gets no updates of a resource that cannot be subscribed to.
-        if let Err(failure) = library.request(caller, Request::Subscribe(uri), None).await {
+        if let Err(failure) = send(library, caller, Request::Subscribe(uri)).await {
             tracing::debug!(%failure, "cannot subscribe to a resource");
         }
     }

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use panpan_failure::{Failure, codes};
 use panpan_mcp::library::{Changes, List, Offer, Request};
-use panpan_runtime::{AskClient, BoxFuture, Listener};
-use panpan_surfaces::{Caller, Library};
+use panpan_runtime::{BoxFuture, Listener};
+use panpan_surfaces::{Caller, Library, RequestSource};
 use rmcp::model::Reference;
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -46,7 +46,7 @@ impl Library for TestLibrary {
         &'a self,
         caller: &'a Caller,
         request: Request,
-        _: Option<Arc<dyn AskClient>>,
+        _: RequestSource,
     ) -> BoxFuture<'a, Result<Value, Failure>> {
         let result = match request {
             Request::List(list) => Ok(visible(caller).map(|it| item(list, it)).collect()),

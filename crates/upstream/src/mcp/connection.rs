@@ -14,7 +14,7 @@ use rmcp::model::{
     ClientRequest, LoggingLevel, RequestMetaObject, SetLevelRequest, SetLevelRequestParams,
     SubscribeRequest, SubscribeRequestParams, UnsubscribeRequest, UnsubscribeRequestParams,
 };
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -230,19 +230,19 @@ impl Connection {
         self.handler.tools.send_modify(|it| it.tools += 1);
     }
 
-    /// Sends a request that may be repeated, and during which the server may ask for input.
+    /// Sends a request with these members of `_meta`. It may be repeated; the server may ask for input.
     pub(super) async fn request(
         self: &Arc<Self>,
         request: ClientRequest,
+        members: &Map<String, Value>,
         interactive: Option<&InteractiveRequest>,
     ) -> Result<Value, McpError> {
-        let timeout = self.server.timeouts.list;
-        let timeout = match interactive {
-            Some(_) => timeout + Duration::from_millis(QUESTIONS_WAIT_LIMIT_MS),
-            None => timeout,
-        };
+        let for_answers = Duration::from_millis(QUESTIONS_WAIT_LIMIT_MS);
+        let for_answers = interactive.map_or(Duration::ZERO, |_| for_answers);
+        let timeout = self.server.timeouts.list + for_answers;
         let send = async |live: &LiveConnection, request| {
-            let meta = RequestMetaObject::new();
+            let mut meta = RequestMetaObject::new();
+            meta.0.0.extend(members.clone());
             live.request(request, meta, interactive, timeout).await
         };
         let live = self.connected().await?;

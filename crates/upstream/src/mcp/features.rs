@@ -11,7 +11,7 @@ use rmcp::model::{
     ClientRequest, CompleteRequest, GetPromptRequest, GetPromptRequestParams, ReadResourceRequest,
     ReadResourceRequestParams,
 };
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::error::McpError;
 use super::input_requests::InteractiveRequest;
@@ -46,7 +46,9 @@ impl McpUpstream {
         let (mut items, mut freshness) = (Vec::new(), Vec::new());
         let mut cursor = None;
         for _ in 0..PAGES_LIMIT {
-            let mut page = connection.request(list.request(cursor), None).await?;
+            let mut page = connection
+                .request(list.request(cursor), &Map::new(), None)
+                .await?;
             let Some(Value::Array(found)) = page.get_mut(member).map(Value::take) else {
                 let reason = format!("the result has no list {member}");
                 return Err(McpError::ProtocolViolation(reason));
@@ -90,7 +92,7 @@ impl McpUpstream {
             Request::Complete(params) => {
                 let request = CompleteRequest::new(params).into();
                 let connection = self.pool.connection_for(owner).await?;
-                return connection.request(request, None).await;
+                return connection.request(request, &caller.meta, None).await;
             }
             Request::SetLevel(_) if !self.offer().await?.logging => Ok(()),
             Request::SetLevel(level) => {
@@ -123,7 +125,8 @@ impl McpUpstream {
         let mut round = Round::default();
         loop {
             let request = round.applied_to(request.clone());
-            let result = connection.request(request, interactive.as_ref()).await?;
+            let sent = connection.request(request, &caller.meta, interactive.as_ref());
+            let result = sent.await?;
             if !input_required::requires_input(&result) {
                 return Ok(result);
             }

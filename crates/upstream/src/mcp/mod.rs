@@ -51,6 +51,7 @@ use panpan_redact::Redactor;
 use panpan_runtime::retry::{BudgetSettings, UpstreamHealth};
 use panpan_runtime::{AskClient, Identity, Registration, StateOwner};
 use rmcp::model::Implementation;
+use serde_json::{Map, Value};
 use tokio::sync::watch;
 
 use call::ToolCall;
@@ -114,6 +115,8 @@ pub struct McpCaller<'a> {
     pub owner: StateOwner,
     /// The client behind the request, if it can be asked for input.
     pub client: Option<Arc<dyn AskClient>>,
+    /// The members of `_meta` for the server.
+    pub meta: Map<String, Value>,
 }
 
 /// The tools of a server as operations.

@@ -138,6 +138,10 @@ impl Server {
             "resources/templates/list" => {
                 json!({"resourceTemplates": [{"uriTemplate": "test://{name}", "name": "any"}]})
             }
+            "resources/read" if params["uri"] == "test://meta" => {
+                let text = params["_meta"]["vendor/locale"].to_string();
+                json!({"contents": [{"uri": params["uri"], "text": text}]})
+            }
             "resources/read" => json!({"contents": [{"uri": params["uri"], "text": "contents"}]}),
             "prompts/list" => {
                 json!({"prompts": [{"name": "greet", "arguments": [{"name": "who"}]}]})

@@ -539,6 +539,13 @@ pub(crate) fn resources_prompts_and_completion_are_passed_on() {
             .await
             .unwrap();
         assert_eq!(read["contents"][0]["text"], "contents");
+        let localised = McpCaller {
+            meta: Map::from_iter([("vendor/locale".to_owned(), json!("de"))]),
+            ..anonymous()
+        };
+        let read = Request::Read("test://meta".to_owned());
+        let read = upstream.request(&localised, read).await.unwrap();
+        assert_eq!(read["contents"][0]["text"], "\"de\"");
         assert_eq!(
             upstream
                 .list(List::Prompts, &StateOwner::Anyone)

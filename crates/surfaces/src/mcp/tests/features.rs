@@ -2,7 +2,7 @@
 
 use panpan_failure::codes;
 use panpan_mcp::library::{Changes, Freshness, List, Offer, Request};
-use panpan_runtime::{AskClient, BoxFuture};
+use panpan_runtime::BoxFuture;
 use rmcp::model::{ClientRequest, CustomRequest};
 use rmcp::service::RunningService;
 use rmcp::{RoleClient, ServiceError};
@@ -10,7 +10,7 @@ use tokio::sync::watch;
 
 use super::*;
 use crate::caller::Caller;
-use crate::library::Library;
+use crate::library::{Library, RequestSource};
 
 use super::http_client::HttpClient;
 use crate::mcp::HttpSettings;
@@ -41,7 +41,7 @@ impl Library for TestLibrary {
         &'a self,
         _: &'a Caller,
         request: Request,
-        _: Option<Arc<dyn AskClient>>,
+        source: RequestSource,
     ) -> BoxFuture<'a, Result<Value, Failure>> {
         let result = match request {
             Request::List(List::Resources) => Ok(json!([{"uri": "test://one", "name": "one"}])),
@@ -56,7 +56,10 @@ impl Library for TestLibrary {
                     .with_message(format!("nothing there, with {SECRET}"))),
             },
             Request::Prompt { name, arguments } => {
-                let text = format!("{name} {}", Value::from(arguments));
+                let mut text = format!("{name} {}", Value::from(arguments));
+                if !source.meta.is_empty() {
+                    text.push_str(&Value::from(source.meta).to_string());
+                }
                 let content = json!({"type": "text", "text": text});
                 Ok(json!({"messages": [{"role": "user", "content": content}]}))
             }
@@ -179,6 +182,12 @@ async fn results_of_the_library_are_passed_on() {
             json!({"name": "one__greet", "arguments": {"who": "Ada"}}),
             "/messages/0/content/text",
             "one__greet {\"who\":\"Ada\"}",
+        ),
+        (
+            "prompts/get",
+            json!({"name": "one__greet", "_meta": {"vendor/locale": "de", "dev.panpan/call": 1}}),
+            "/messages/0/content/text",
+            "one__greet {}{\"vendor/locale\":\"de\"}",
         ),
         (
             "completion/complete",
