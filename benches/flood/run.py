@@ -187,13 +187,16 @@ def keyed(server, number, wrong):
 
 
 def revoked(server, wrong):
-    """Creates a token, uses it, revokes it, and checks that it is refused."""
+    """Creates a token, uses it, revokes it, and checks that it is refused.
+
+    A caller without a valid token shares the rate limit of its address with the flood, so 429 is a refusal too.
+    """
     token = server.token("eve")
     body = {"operation": "demo/divide", "input": {"dividend": 6, "divisor": 3}}
     before = ask(server.port, token, body)[0]
     server.run("token", "revoke", "eve")
     after = ask(server.port, token, body)[0]
-    if (before, after) != (200, 401):
+    if before != 200 or after not in (401, 429):
         wrong.append(f"a token got {before}, and {after} after it was revoked")
         return 0
     return 1

@@ -150,14 +150,14 @@ impl Connection {
         self.handler.changes.subscribe()
     }
 
-    /// Sets the log level of the server, if it belongs to one caller. Stateless servers get it with
-    /// every request.
+    /// Sets the log level, if the server belongs to one caller. Stateless ones get it with every request.
     pub(super) async fn set_level(self: &Arc<Self>, level: LoggingLevel) -> Result<(), McpError> {
         if !self.handler.listeners.is_exclusive() || self.connected().await?.is_stateless() {
             return Ok(());
         }
         self.subscriptions().level = Some(level);
-        self.request(set_level(level), None).await.map(drop)
+        let done = self.request(set_level(level), Map::new(), None);
+        done.await.map(drop)
     }
 
     /// Subscribes to a resource.
@@ -166,7 +166,7 @@ impl Connection {
         let live = self.connected().await?;
         let subscription = live.subscribe(uri);
         if subscription.is_none() {
-            self.request(subscribe(uri), None).await?;
+            self.request(subscribe(uri), Map::new(), None).await?;
         }
         let mut subscriptions = self.subscriptions();
         // Again, since other clients may have subscribed meanwhile.
@@ -182,10 +182,11 @@ impl Connection {
             return Ok(());
         }
         let subscription = self.subscriptions().resources.remove(uri);
-        match subscription {
-            Some(Some(_)) => Ok(()),
-            Some(None) | None => self.request(unsubscribe(uri), None).await.map(drop),
+        if matches!(subscription, Some(Some(_))) {
+            return Ok(());
         }
+        let done = self.request(unsubscribe(uri), Map::new(), None);
+        done.await.map(drop)
     }
 
     /// Notifies the server that the roots of its client changed, if there is a connection. A shared connection
@@ -234,12 +235,11 @@ impl Connection {
     pub(super) async fn request(
         self: &Arc<Self>,
         request: ClientRequest,
-        members: &Map<String, Value>,
+        members: Map<String, Value>,
         interactive: Option<&InteractiveRequest>,
     ) -> Result<Value, McpError> {
-        let for_answers = Duration::from_millis(QUESTIONS_WAIT_LIMIT_MS);
-        let for_answers = interactive.map_or(Duration::ZERO, |_| for_answers);
-        let timeout = self.server.timeouts.list + for_answers;
+        let for_answers_ms = interactive.map_or(0, |_| QUESTIONS_WAIT_LIMIT_MS);
+        let timeout = self.server.timeouts.list + Duration::from_millis(for_answers_ms);
         let send = async |live: &LiveConnection, request| {
             let mut meta = RequestMetaObject::new();
             meta.0.0.extend(members.clone());

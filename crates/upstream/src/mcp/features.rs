@@ -47,7 +47,7 @@ impl McpUpstream {
         let mut cursor = None;
         for _ in 0..PAGES_LIMIT {
             let mut page = connection
-                .request(list.request(cursor), &Map::new(), None)
+                .request(list.request(cursor), Map::new(), None)
                 .await?;
             let Some(Value::Array(found)) = page.get_mut(member).map(Value::take) else {
                 let reason = format!("the result has no list {member}");
@@ -92,7 +92,7 @@ impl McpUpstream {
             Request::Complete(params) => {
                 let request = CompleteRequest::new(params).into();
                 let connection = self.pool.connection_for(owner).await?;
-                return connection.request(request, &caller.meta, None).await;
+                return connection.request(request, caller.meta.clone(), None).await;
             }
             Request::SetLevel(_) if !self.offer().await?.logging => Ok(()),
             Request::SetLevel(level) => {
@@ -125,7 +125,7 @@ impl McpUpstream {
         let mut round = Round::default();
         loop {
             let request = round.applied_to(request.clone());
-            let sent = connection.request(request, &caller.meta, interactive.as_ref());
+            let sent = connection.request(request, caller.meta.clone(), interactive.as_ref());
             let result = sent.await?;
             if !input_required::requires_input(&result) {
                 return Ok(result);
