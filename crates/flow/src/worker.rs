@@ -285,8 +285,8 @@ impl Worker {
         });
         let calls = TaskCalls::new(
             self.dispatcher.clone(),
-            self.ports.clock.clone(),
             self.log.clone(),
+            stop.clone(),
             &task,
         );
         let (clients, owners) = (self.clients.clone(), self.owners.clone());

@@ -52,8 +52,10 @@ struct Inner {
     library: OnceLock<Arc<dyn Library>>,
     /// What MCP needs to know of tasks.
     mcp_tasks: OnceLock<McpTasks>,
-    /// Limits the log lines about failures.
+    /// Limits the log lines about failures of calls.
     lines: LogThrottle,
+    /// Limits those of tasks, which could otherwise displace them.
+    task_lines: LogThrottle,
     /// Calls whose callers wait for the response.
     awaited_calls: TaskTracker,
     /// Connections; a server that stops waits for them.
@@ -99,6 +101,7 @@ impl Gateway {
             library: OnceLock::new(),
             mcp_tasks: OnceLock::new(),
             lines: LogThrottle::default(),
+            task_lines: LogThrottle::default(),
             awaited_calls: TaskTracker::new(),
             tasks: TaskTracker::new(),
         }))

@@ -3,7 +3,7 @@
 //! Labels are names of operations, codes and protocols. Text that a caller can choose never becomes a label.
 
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use arc_swap::ArcSwap;
 use foldhash::{HashMap, HashSet};
@@ -263,14 +263,8 @@ pub(crate) struct CallMetrics {
 }
 
 impl CallMetrics {
-    /// Counts a call that was answered just now.
+    /// Counts an answered call.
     pub(crate) fn answered(self, answer: &Answer) {
-        let took = self.started.elapsed();
-        self.answered_after(took, answer);
-    }
-
-    /// Counts a call that took this long.
-    pub(crate) fn answered_after(self, took: Duration, answer: &Answer) {
         let (operation, families) = (&*self.operation, &self.operation.families);
         if answer.replayed {
             families.replays.get_or_create(&operation.label()).inc();
@@ -279,15 +273,21 @@ impl CallMetrics {
             let undeclared = &families.undeclared_outputs;
             undeclared.get_or_create(&operation.label()).inc();
         }
-        if answer.attempts > 1 {
-            let count = u64::from(answer.attempts - 1);
-            let retries = families.retries.get_or_create(&operation.label());
-            retries.inc_by(count);
-        }
-        let seconds = took.as_secs_f64();
+        let seconds = self.started.elapsed().as_secs_f64();
         let durations = || families.durations.get_or_create_owned(&operation.label());
         operation.durations.get_or_init(durations).observe(seconds);
-        self.ended(answer.outcome.as_ref().err());
+        let retries = answer.attempts.saturating_sub(1);
+        self.ended_after(retries, answer.outcome.as_ref().err());
+    }
+
+    /// Counts a call with this many attempts after the first, without a duration.
+    pub(crate) fn ended_after(self, retries: u32, failure: Option<&Redacted>) {
+        if retries > 0 {
+            let label = self.operation.label();
+            let family = &self.operation.families.retries;
+            family.get_or_create(&label).inc_by(u64::from(retries));
+        }
+        self.ended(failure);
     }
 
     /// Counts an ended call or subscription.

@@ -32,6 +32,17 @@ impl Backend {
         gateway
     }
 
+    /// A gateway for a process that no client reaches: it only counts and logs.
+    pub(crate) fn log_only_gateway(&self) -> Gateway {
+        let limits = Limits::default();
+        Gateway::new(
+            self.dispatcher.clone(),
+            self.tokens(),
+            Anonymous::Refused,
+            limits,
+        )
+    }
+
     /// Does some work while the store is maintained and tasks run, then waits for keyed calls that still run, at most for the
     /// time that is left at that moment, and closes the MCP servers.
     pub(crate) async fn run_and_drain<T>(

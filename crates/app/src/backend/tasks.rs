@@ -74,8 +74,8 @@ impl TaskCallLog for GatewayLog {
             task: call.task,
             owner: call.owner,
             operation: call.operation,
-            took: call.took,
-            answer: call.answer,
+            retries: call.retries,
+            failure: call.failure,
         });
     }
 }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use panpan_surfaces::Anonymous;
 
 use super::Status;
 use super::error::{Hinted, with_hint};
@@ -69,8 +68,7 @@ async fn work(config: &Config) -> anyhow::Result<()> {
     let sources = config.sources.clone();
     let reloading = tokio::spawn(reload::watch_sources(backend.clone(), sources));
     let stopped = shutdown.started.cancelled();
-    // Nothing listens: this gateway only counts and logs.
-    let gateway = backend.gateway(Anonymous::Refused, config.limits.clone());
+    let gateway = backend.log_only_gateway();
     let drained = backend.run_and_drain(Some(&gateway), stopped, || shutdown.left());
     drained.await;
     reloading.abort();

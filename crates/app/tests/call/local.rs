@@ -106,6 +106,16 @@ fn the_same_key_gives_the_same_outcome_across_processes() {
         messages.contains("recorded under the key order-7"),
         "{messages}"
     );
+    // By position, it is the same call.
+    let by_position = [
+        "--store",
+        &store,
+        "--key",
+        "order-7",
+        "demo/order",
+        "[\"tea\"]",
+    ];
+    assert_eq!(local(&by_position).1, first);
     let (_, other, _) = order("order-8", "tea");
     assert_ne!(other["order"], first["order"]);
     let (exit_code, failure, _) = order("order-7", "coffee");

@@ -120,6 +120,9 @@ fn failed_tasks_are_counted_and_logged() {
             .to_owned()
     };
     let failing = task("demo/fail", json!({"code": "ERR_HTTP_404_NOT_FOUND"}));
+    let cancelled = task("demo/wait", json!({"ms": 60_000}));
+    let cancel = json!({"operation": "tasks/cancel", "input": {"task_id": cancelled}});
+    assert_eq!(server.call("", &cancel.to_string()).status, 200);
     task("demo/echo", json!({"a": 1}));
     let counted = |operation: &str, code: &str| {
         let labels = format!(r#"surface="task",operation="{operation}",code="{code}""#);
@@ -144,6 +147,11 @@ fn failed_tasks_are_counted_and_logged() {
     let [line] = about(&events, &id)[..] else {
         panic!("{events:?}");
     };
+    assert!(
+        events
+            .iter()
+            .all(|event| event["task"] != cancelled.as_str())
+    );
     assert_eq!(line["task"], failing);
     assert_eq!(line["surface"], "task");
     assert_eq!(line["operation"], "demo/fail");

@@ -12,7 +12,7 @@ use panpan_runtime::{
     AskClient, CallRequest, CancellationToken, IdempotencyKey, Identity, Origin, Progress,
     ReportProgress, TaskAttempt, TaskState,
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::advice::advised;
 use super::calls::TaskCalls;
@@ -74,8 +74,8 @@ pub(super) async fn run_attempt(
             definition,
         }) => {
             let (method, history) = (request.operation.clone(), state.history.clone());
-            let attempt = calls.attempt(*request, state).await;
-            after(attempt, &method, history, (id, &definition))
+            let attempt = calls.dispatcher.dispatch_task(*request, state).await;
+            after(calls, attempt, &method, history, (id, &definition))
         }
         Err(ended) => *ended,
     }
@@ -104,7 +104,8 @@ fn call(
         return Err(stand_in(calls, contents.original, &definition).into());
     }
     let Some(schemas) = &definition.schemas else {
-        return Err(completed(&json!({}), None).into());
+        let result = "{}".into();
+        return Err(Ended::With(Ending::Completed { result }).into());
     };
     let method = schemas.method().to_owned();
     check_method(calls, &task, &method)?;
@@ -190,6 +191,7 @@ fn client(
 
 /// How the task goes on after an attempt.
 fn after(
+    calls: &TaskCalls,
     attempt: TaskAttempt,
     method: &str,
     history: Vec<Attempt>,
@@ -201,11 +203,26 @@ fn after(
         return Ended::Retry { after_ms, history };
     }
     let mut answer = attempt.answer;
-    let extra = answer.extra.take();
+    let (extra, retries) = (answer.extra.take(), retries(&history));
     match answer.into_value() {
-        Ok(output) => completed(&output, extra.as_deref()),
-        Err(failure) => failed(method, &advised(failure, id, definition), extra.as_deref()),
+        Ok(output) => match completed(&output, extra.as_deref()) {
+            Ok(ended) => {
+                calls.note(method, retries, None);
+                ended
+            }
+            Err(failure) => refused(calls, method, failure),
+        },
+        Err(failure) => {
+            calls.note(method, retries, Some(&failure));
+            failed(method, &advised(failure, id, definition), extra.as_deref())
+        }
     }
+}
+
+/// How many attempts were made before the last one.
+fn retries(history: &[Attempt]) -> u32 {
+    let made = history.iter().filter(|it| !it.refused_by_circuit).count();
+    u32::try_from(made).unwrap_or(u32::MAX)
 }
 
 /// The options of the call. Those of a stored task are valid unless an earlier version stored it.
@@ -279,19 +296,19 @@ fn scope(key: Option<&IdempotencyKey>, method: &str, caller: Option<&Identity>) 
     Some(Scope::of(caller.map(|it| it.id.as_str()), &operation, key?))
 }
 
-pub(super) fn completed(output: &Value, extra: Option<&Value>) -> Ended {
+/// The end of a task with this output, unless it is too large to be kept.
+fn completed(output: &Value, extra: Option<&Value>) -> Result<Ended, Failure> {
     let result = output.to_string();
     if result.len() > RESULT_BYTES_LIMIT {
-        let failure = Failure::new(codes::ERR_OUTCOME_TOO_LARGE)
+        return Err(Failure::new(codes::ERR_OUTCOME_TOO_LARGE)
             .with_message(format!(
                 "the task succeeded, but its result has {} bytes and at most {RESULT_BYTES_LIMIT} are kept",
                 result.len()
             ))
-            .with_effect(Effect::Applied);
-        return failed("", &failure.redacted(), None);
+            .with_effect(Effect::Applied));
     }
     let result = kept_text(&result, extra, RESULT_BYTES_LIMIT).into();
-    Ended::With(Ending::Completed { result })
+    Ok(Ended::With(Ending::Completed { result }))
 }
 
 pub(super) fn failed(method: &str, failure: &Redacted, extra: Option<&Value>) -> Ended {

@@ -1,12 +1,9 @@
-//! The calls of one task, through the dispatcher, with a note of the last one for the log.
+//! The calls of one task, through the dispatcher, and a note of how the last one ended.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use jiff::Timestamp;
-use panpan_failure::Failure;
-use panpan_runtime::ports::Clock;
-use panpan_runtime::{Answer, CallRequest, Dispatcher, TaskAttempt, TaskState};
+use panpan_failure::{Failure, Redacted};
+use panpan_runtime::{CallRequest, CancellationToken, Dispatcher};
 
 use super::clients::{EndedCall, TaskCallLog};
 use crate::engine::ClaimedTask;
@@ -15,8 +12,9 @@ use crate::task::TaskId;
 /// The dispatcher for the calls of one task.
 pub(super) struct TaskCalls {
     pub(super) dispatcher: Dispatcher,
-    clock: Arc<dyn Clock>,
     log: Option<Arc<dyn TaskCallLog>>,
+    /// Cancelled when the task is, and when it was taken over by another process.
+    stop: CancellationToken,
     task: TaskId,
     owner: Option<Arc<str>>,
 }
@@ -24,47 +22,40 @@ pub(super) struct TaskCalls {
 impl TaskCalls {
     pub(super) fn new(
         dispatcher: Dispatcher,
-        clock: Arc<dyn Clock>,
         log: Option<Arc<dyn TaskCallLog>>,
+        stop: CancellationToken,
         task: &ClaimedTask,
     ) -> Self {
         let (task, owner) = (task.row.id, task.row.owner.clone());
         Self {
             dispatcher,
-            clock,
             log,
+            stop,
             task,
             owner,
         }
     }
 
-    /// Makes one attempt. It is noted unless another one follows.
-    pub(super) async fn attempt(&self, request: CallRequest, state: TaskState) -> TaskAttempt {
-        let (operation, since) = (request.operation.clone(), self.clock.now());
-        let attempt = self.dispatcher.dispatch_task(request, state).await;
-        if attempt.retry_after_ms.is_none() {
-            self.note(&operation, since, &attempt.answer);
-        }
-        attempt
-    }
-
     /// Refuses a call that is not made.
-    pub(super) fn reject(&self, request: CallRequest, failure: Failure) -> Answer {
-        let (operation, since) = (request.operation.clone(), self.clock.now());
-        let answer = self.dispatcher.reject(request, failure);
-        self.note(&operation, since, &answer);
-        answer
+    pub(super) fn reject(&self, request: CallRequest, failure: Failure) -> Redacted {
+        let operation = request.operation.clone();
+        let rejected = self.dispatcher.reject(request, failure).outcome.err();
+        let failure = rejected.expect("a rejected call has no output");
+        self.note(&operation, 0, Some(&failure));
+        failure
     }
 
-    fn note(&self, operation: &str, since: Timestamp, answer: &Answer) {
-        if let Some(log) = &self.log {
-            let took = self.clock.now().duration_since(since);
+    /// Notes how the task ends, unless it was stopped: then this is not its end.
+    pub(super) fn note(&self, operation: &str, retries: u32, failure: Option<&Redacted>) {
+        if let Some(log) = &self.log
+            && !self.stop.is_cancelled()
+        {
             log.ended(EndedCall {
                 task: self.task,
                 owner: self.owner.as_deref(),
                 operation,
-                took: Duration::try_from(took).unwrap_or_default(),
-                answer,
+                retries,
+                failure,
             });
         }
     }

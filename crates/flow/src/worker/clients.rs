@@ -3,9 +3,9 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
-use panpan_runtime::{Answer, AskClient, BoxFuture};
+use panpan_failure::Redacted;
+use panpan_runtime::{AskClient, BoxFuture};
 use serde_json::{Map, Value};
 
 use crate::task::TaskId;
@@ -29,7 +29,7 @@ pub trait TaskOwners: Send + Sync + fmt::Debug {
 
 /// Counts and logs the calls of tasks.
 pub trait TaskCallLog: Send + Sync + fmt::Debug {
-    /// Called with the last call of each task that ended, also if it was refused before it was made.
+    /// Called with the last call of each task that completed or failed, also if it was refused before it was made.
     fn ended(&self, call: EndedCall<'_>);
 }
 
@@ -42,8 +42,8 @@ pub struct EndedCall<'a> {
     pub owner: Option<&'a str>,
     /// The operation that it calls; empty if it is not known.
     pub operation: &'a str,
-    /// How long the last attempt took.
-    pub took: Duration,
-    /// The answer.
-    pub answer: &'a Answer,
+    /// How many attempts there were after the first.
+    pub retries: u32,
+    /// Its failure.
+    pub failure: Option<&'a Redacted>,
 }

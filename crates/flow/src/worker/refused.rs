@@ -7,7 +7,7 @@ use panpan_runtime::CallRequest;
 use serde_json::Value;
 
 use super::advice::advised;
-use super::attempt::{completed, failed, origin};
+use super::attempt::{failed, origin};
 use super::calls::TaskCalls;
 use super::clients::TaskOwners;
 use crate::engine::{ClaimedTask, Ended, NOTIFY};
@@ -120,11 +120,10 @@ pub(super) fn not_called(
     };
     let actions = &failure.recovery().required_actions;
     let is_authored = !failure.kind().has_default_actions(actions);
-    let refused = calls.reject(request, failure.with_effect(Effect::None));
-    match refused.into_value() {
-        Err(failure) if is_authored => failed(&method, &failure, None),
-        Err(failure) => failed(&method, &advised(failure, id, definition), None),
-        Ok(output) => completed(&output, None),
+    let failure = calls.reject(request, failure.with_effect(Effect::None));
+    match is_authored {
+        true => failed(&method, &failure, None),
+        false => failed(&method, &advised(failure, id, definition), None),
     }
 }
 
@@ -134,10 +133,7 @@ pub(super) fn refused(calls: &TaskCalls, method: &str, failure: Failure) -> Ende
         origin: origin(method),
         ..CallRequest::from_wire(method, Value::Null)
     };
-    match calls.reject(request, failure).into_value() {
-        Err(failure) => failed(method, &failure, None),
-        Ok(output) => completed(&output, None),
-    }
+    failed(method, &calls.reject(request, failure), None)
 }
 
 pub(super) fn unreadable(error: &serde_json::Error) -> Failure {

@@ -21,6 +21,7 @@ pub(super) fn spec() -> OperationSpec {
         "additionalProperties": false,
         "properties": {"item": {"type": "string", "minLength": 1, "maxLength": 200}},
     });
+    spec.argument_order = vec!["item".to_owned()];
     spec.output_schema = json!({
         "type": "object",
         "required": ["order", "item"],

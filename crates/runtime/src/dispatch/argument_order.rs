@@ -10,7 +10,6 @@ use serde_json::{Map, Value};
 
 use super::request::CallRequest;
 use crate::registry::Operation;
-use crate::schema::shown;
 
 /// Names the arguments of a call. Returns a violation for each argument that is too many.
 pub(super) fn name_arguments(
@@ -28,16 +27,12 @@ pub(super) fn name_arguments(
     let surplus = arguments.split_off(order.len().min(arguments.len()));
     let named = order.iter().cloned().zip(arguments);
     request.input = Arc::new(Value::Object(named.collect::<Map<_, _>>()));
-    let expected = format!(
-        "no more than {} arguments: {}",
-        order.len(),
-        order.join(", ")
-    );
-    let surplus = (order.len()..).zip(surplus).take(SURPLUS_LIMIT);
+    let expected = format!("only {}", order.join(", "));
+    // The values are not shown: without a name, nothing says whether they are secret.
+    let surplus = (order.len()..order.len() + surplus.len()).take(SURPLUS_LIMIT);
     surplus
-        .map(|(index, value)| Violation {
-            actual: shown(&value),
-            ..Violation::value(format!("/{index}"), "the operation has no such argument")
+        .map(|index| {
+            Violation::value(format!("/{index}"), "the operation has no such argument")
                 .expected(expected.as_str())
         })
         .collect()

@@ -11,7 +11,7 @@ use panpan_failure::pointer::joined;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::request::CallRequest;
+use super::request::{CallRequest, Origin};
 use crate::idempotency::IdempotencyKey;
 use crate::registry::Operation;
 use crate::schema::shown;
@@ -57,11 +57,13 @@ pub(super) fn take_input_options(
     options
 }
 
-/// Sets the seed of the delays. It may be given twice, as long as it is the same.
+/// Sets the seed of the delays. A caller may give it twice, as long as it is the same; a call by another operation
+/// inherits the seed of the first call.
 fn set_seed(request: &mut CallRequest, seed: Option<i64>) -> Option<Violation> {
     let seed = seed?;
-    match request.retry_seed.replace(seed) {
-        Some(other) if other != seed => Some(
+    let is_nested = matches!(request.origin, Origin::Operation { .. });
+    match *request.retry_seed.get_or_insert(seed) {
+        other if other != seed && !is_nested => Some(
             Violation::value(
                 format!("/{RETRY}/{SEED}"),
                 "the call already has a different seed",
@@ -279,6 +281,13 @@ mod tests {
             let pointers = options.violations.iter().map(|it| it.pointer.as_str());
             let expected: &[&str] = if is_refused { &["/retry/seed"] } else { &[] };
             assert_eq!(pointers.collect::<Vec<_>>(), expected);
+            assert_eq!(request.retry_seed, Some(seed));
+            // A call by another operation inherits the seed of the first call.
+            request.origin = Origin::Operation {
+                reach: Arc::default(),
+                depth: 1,
+            };
+            assert!(taken(&mut request).violations.is_empty());
         }
     }
 }

@@ -245,10 +245,14 @@ impl Dispatcher {
     fn begin(&self, mut request: CallRequest) -> Arc<Call> {
         let ports = self.ports();
         let named = self.0.registry.load().get(&request.operation).cloned();
-        let surplus = argument_order::name_arguments(named.as_deref(), &mut request);
-        let mut options = input_options::take_input_options(named.as_deref(), &mut request);
+        // The input of an operation that the caller cannot see stays as it is: a change would show that it exists.
+        let visible = named
+            .as_deref()
+            .filter(|it| resolve::is_visible(it, &request.origin));
+        let surplus = argument_order::name_arguments(visible, &mut request);
+        let mut options = input_options::take_input_options(visible, &mut request);
         options.violations.extend(surplus);
-        whole_numbers::rewrite_whole_numbers(named.as_deref(), &mut request);
+        whole_numbers::rewrite_whole_numbers(visible, &mut request);
         let (id, now) = (ports.ids.new_id(), ports.clock.now());
         Arc::new(Call::of(request, named, options, id, now))
     }

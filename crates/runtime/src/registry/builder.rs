@@ -108,8 +108,11 @@ impl Builder {
     }
 
     fn check_argument_order(&mut self, spec: &OperationSpec) {
-        // Without properties, for example behind a reference, every name is possible.
-        let properties = spec.input_schema.get("properties");
+        // Other keywords may describe further properties, so every name is possible.
+        const OPEN: [&str; 5] = ["$ref", "allOf", "anyOf", "oneOf", "patternProperties"];
+        let schema = &spec.input_schema;
+        let is_open = OPEN.iter().any(|keyword| schema.get(keyword).is_some());
+        let properties = schema.get("properties").filter(|_| !is_open);
         let properties = properties.and_then(Value::as_object);
         for (index, argument) in spec.argument_order.iter().enumerate() {
             let is_known = properties.is_none_or(|it| it.contains_key(argument));

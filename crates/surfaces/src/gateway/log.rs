@@ -1,10 +1,9 @@
 //! Log lines about failures, and the counts of the calls of tasks, which no protocol carries.
 
 use std::fmt;
-use std::time::Duration;
 
 use panpan_failure::Redacted;
-use panpan_runtime::{Answer, Trace};
+use panpan_runtime::Trace;
 
 use super::{Gateway, Surface};
 use crate::caller::Caller;
@@ -18,10 +17,10 @@ pub struct TaskCall<'a, Id> {
     pub owner: Option<&'a str>,
     /// The operation that it calls.
     pub operation: &'a str,
-    /// How long the call took.
-    pub took: Duration,
-    /// Its answer.
-    pub answer: &'a Answer,
+    /// How many attempts there were after the first.
+    pub retries: u32,
+    /// Its failure.
+    pub failure: Option<&'a Redacted>,
 }
 
 impl Gateway {
@@ -50,14 +49,21 @@ impl Gateway {
         );
     }
 
-    /// Counts the call of a task, and logs its failure.
+    /// Counts the call of a task, and logs its failure. Calls of internal operations, such as webhooks, are not counted:
+    /// metrics are shown to callers.
     pub fn task_ended(&self, call: TaskCall<'_, impl fmt::Display>) {
-        let call_metrics = self.call_metrics(Surface::Task, call.operation);
-        call_metrics.answered_after(call.took, call.answer);
-        let Err(failure) = &call.answer.outcome else {
+        let is_internal = self.0.dispatcher.with_registry(|registry| {
+            let known = registry.get(call.operation).is_some();
+            known && registry.external(call.operation).is_none()
+        });
+        if !is_internal {
+            let call_metrics = self.call_metrics(Surface::Task, call.operation);
+            call_metrics.ended_after(call.retries, call.failure);
+        }
+        let Some(failure) = call.failure else {
             return;
         };
-        let Some(left_out) = self.0.lines.admit(failure.code().as_str()) else {
+        let Some(left_out) = self.0.task_lines.admit(failure.code().as_str()) else {
             return;
         };
         tracing::info!(
@@ -65,7 +71,7 @@ impl Gateway {
             code = failure.code().as_str(),
             operation = failure.operation(),
             surface = Surface::Task.name(),
-            caller = call.owner,
+            caller = call.owner.map(tracing::field::display),
             task = %call.task,
             left_out = (left_out > 0).then_some(left_out),
             "failed"

@@ -55,7 +55,7 @@ pub(super) fn check(
         }
     };
     let then = if is_refused && failure.code().as_str() == codes::ERR_DNS_FAILURE.code {
-        "If it did not, correct the host name, or ask the person responsible for it: no such host is known"
+        "If it did not, ask the person responsible for this tool before the call is made again"
             .to_owned()
     } else if is_refused {
         "If it did not, ask the person responsible for the service: the service says not to repeat \

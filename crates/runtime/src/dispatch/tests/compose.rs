@@ -322,3 +322,27 @@ async fn a_confidential_call_is_counted_and_not_recorded() {
     assert!(recorded.contains("test/notify"), "{recorded}");
     assert!(!recorded.contains("SECRET"), "{recorded}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn arguments_by_position_do_not_show_that_an_internal_operation_exists() {
+    let mut hidden = named("test/hidden");
+    hidden.visibility = Visibility::Internal;
+    let mut open = named("test/open");
+    for spec in [&mut hidden, &mut open] {
+        spec.argument_order = vec!["account".to_owned()];
+    }
+    let builder = Registry::builder()
+        .register(hidden, echo)
+        .register(open, echo);
+    let fixture = Fixture::over(builder, Settings::default());
+    let call = async |name: &str| {
+        let request = CallRequest::from_wire(name, json!([1]));
+        fixture.dispatcher.dispatch(request).await.into_value()
+    };
+    assert_eq!(call("test/open").await.unwrap(), json!({"account": 1}));
+    for name in ["test/hidden", "test/absent"] {
+        let failure = call(name).await.unwrap_err();
+        assert_eq!(failure.code().as_str(), "NOT_FOUND");
+        assert_eq!(failure.parameters(), None, "{name}");
+    }
+}
