@@ -50,7 +50,9 @@ const CALLS = [
     "error.data.expected": "number",
     "error.data.actual": "two",
   }],
-  ["params by position", "demo/divide", [6, 4], { "error.code": -32602, result: undefined }],
+  ["params by position", "demo/divide", [6, 4], { "result.quotient": 1.5, error: undefined }],
+  ["a param by position that is missing", "demo/divide", [6], { "error.code": -32602, "error.data.field": "divisor" }],
+  ["params by position without an order", "demo/echo", [6], { "error.code": -32602, result: undefined }],
   ["a method that needs a scope", "calls/recent", {}, {
     "error.code": -32004,
     "error.data.required_scopes": ["panpan:watch"],
