@@ -138,7 +138,9 @@ impl Drop for SqliteStore {
     fn drop(&mut self) {
         self.readers.close();
         self.shared.queue.close();
-        if let Some(writer) = self.writer.take() {
+        // If the last owner was a request that was just written, this is the writer thread: it ends by itself.
+        let is_writer = |it: &JoinHandle<()>| it.thread().id() == thread::current().id();
+        if let Some(writer) = self.writer.take().filter(|it| !is_writer(it)) {
             // The writer thread catches its own panics.
             let _ = writer.join();
         }
