@@ -4,6 +4,7 @@
 //! and changes state atomically; the runtime decides what a state means for a call. One test suite
 //! (`tests/suite`) runs against every store.
 
+mod end_of_thread;
 mod fast_path;
 mod memory;
 mod notes;

@@ -27,6 +27,7 @@ use super::space::{self, Gauge, POSTGRES_RECORDINGS_LIMIT};
 use super::tasks::TaskThreads;
 use super::tls::Tls;
 use super::{documents, keys, lookup, recordings, schema};
+use crate::end_of_thread::wait_for_end;
 use crate::fast_path::FastPath;
 
 /// How long opening may take, including migrations and the wait for another process that migrates.
@@ -217,7 +218,7 @@ impl Drop for PostgresStore {
     fn drop(&mut self) {
         self.shared.queue.close();
         if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
+            wait_for_end(thread);
         }
     }
 }

@@ -23,6 +23,7 @@ use super::open::{DatabaseFile, SqliteOptions};
 use super::readers::Readers;
 use super::writer::{self, Shared};
 use super::{documents, keys, lookup, recordings, space, tasks};
+use crate::end_of_thread::wait_for_end;
 use crate::fast_path::FastPath;
 use crate::time::now_ms;
 
@@ -138,11 +139,8 @@ impl Drop for SqliteStore {
     fn drop(&mut self) {
         self.readers.close();
         self.shared.queue.close();
-        // If the last owner was a request that was just written, this is the writer thread: it ends by itself.
-        let is_writer = |it: &JoinHandle<()>| it.thread().id() == thread::current().id();
-        if let Some(writer) = self.writer.take().filter(|it| !is_writer(it)) {
-            // The writer thread catches its own panics.
-            let _ = writer.join();
+        if let Some(writer) = self.writer.take() {
+            wait_for_end(writer);
         }
     }
 }

@@ -24,6 +24,7 @@ use super::super::space::Gauge;
 use super::rows;
 use super::signals::{Signals, exchange};
 use super::transaction::Access;
+use crate::end_of_thread::wait_for_end;
 
 /// The number of connections, besides the one for work that does not wait.
 const LANES: usize = 4;
@@ -104,7 +105,7 @@ impl Drop for TaskThreads {
         self.shared.queue.close();
         self.at_once.queue.close();
         for thread in self.threads.drain(..) {
-            let _ = thread.join();
+            wait_for_end(thread);
         }
     }
 }
