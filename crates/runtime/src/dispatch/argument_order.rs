@@ -11,32 +11,27 @@ use serde_json::{Map, Value};
 use super::request::CallRequest;
 use crate::registry::Operation;
 
-/// Names the arguments of a call. Returns a violation for each argument that is too many.
+/// How the expectation of a list of arguments begins.
+pub(super) const LIST_OF_AT_MOST: &str = "a list of at most ";
+
+/// Names the arguments of a call. Returns a violation if there are too many.
 pub(super) fn name_arguments(
     operation: Option<&Operation>,
     request: &mut CallRequest,
-) -> Vec<Violation> {
+) -> Option<Violation> {
     let order = operation.map_or(&[][..], |it| &it.spec().argument_order);
     if order.is_empty() || !request.input.is_array() {
-        return Vec::new();
+        return None;
     }
     let input = std::mem::take(Arc::make_mut(&mut request.input));
-    let Value::Array(mut arguments) = input else {
-        return Vec::new();
+    let Value::Array(arguments) = input else {
+        return None;
     };
-    let surplus = arguments.split_off(order.len().min(arguments.len()));
+    let count = arguments.len();
     let named = order.iter().cloned().zip(arguments);
     request.input = Arc::new(Value::Object(named.collect::<Map<_, _>>()));
-    let expected = format!("only {}", order.join(", "));
     // The values are not shown: without a name, nothing says whether they are secret.
-    let surplus = (order.len()..order.len() + surplus.len()).take(SURPLUS_LIMIT);
-    surplus
-        .map(|index| {
-            Violation::value(format!("/{index}"), "the operation has no such argument")
-                .expected(expected.as_str())
-        })
-        .collect()
+    let expected = format!("{LIST_OF_AT_MOST}{}: {}", order.len(), order.join(", "));
+    let reason = format!("{count} arguments were sent");
+    (count > order.len()).then(|| Violation::value("", reason).expected(expected))
 }
-
-/// How many arguments that are too many are reported.
-const SURPLUS_LIMIT: usize = 10;

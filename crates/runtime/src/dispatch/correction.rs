@@ -2,6 +2,7 @@
 
 use panpan_failure::{Failure, ViolationKind};
 
+use super::argument_order::LIST_OF_AT_MOST;
 use crate::schema::{INSIDE, NAMED, NO_SUCH_MEMBER};
 
 /// The maximum number of members that an action names.
@@ -42,10 +43,15 @@ pub(super) fn correction(
     // A missing member that was sent under another name is not added as well.
     let renamed: Vec<String> = wrong.iter().filter_map(WrongMember::right_name).collect();
     wrong.retain(|it| !(it.is_missing && renamed.iter().any(|name| name == it.name)));
-    if wrong.is_empty() || wrong.len() > CORRECTIONS_LIMIT {
+    let of_input = rule_of_input(failure, argument);
+    if wrong.is_empty() {
+        return of_input.map(|rule| format!("{rule}Correct it, then call again"));
+    }
+    if wrong.len() > CORRECTIONS_LIMIT {
         return None;
     }
-    let rules: String = wrong.iter().filter_map(WrongMember::rule).collect();
+    let rules = wrong.iter().filter_map(WrongMember::rule);
+    let rules: String = of_input.into_iter().chain(rules).collect();
     let mut steps = vec![
         Step::Correct,
         Step::Add,
@@ -66,6 +72,19 @@ pub(super) fn correction(
     let steps: Vec<String> = steps.collect();
     let steps = capitalised(&steps.join(", "));
     Some(format!("{rules}{steps}, then call again"))
+}
+
+/// What the input as a whole must be, if its type is wrong or it has too many arguments.
+fn rule_of_input(failure: &Failure, argument: Option<&str>) -> Option<String> {
+    let violation = failure
+        .violations()
+        .iter()
+        .find(|it| it.pointer.is_empty())?;
+    let expected = violation.expected.as_deref()?;
+    let is_about_form =
+        violation.kind == ViolationKind::Type || expected.starts_with(LIST_OF_AT_MOST);
+    let named = argument.unwrap_or("The input");
+    is_about_form.then(|| format!("{named} must be {}. ", with_article(expected)))
 }
 
 /// An invalid member of the input.
@@ -262,6 +281,17 @@ mod tests {
                 Some("Leave out updates/id, then call again"),
             ),
             (vec![wrong("")], None),
+            (
+                vec![Violation::wrong_type("", "object", "a list".into())],
+                Some("The input must be an object. Correct it, then call again"),
+            ),
+            (
+                vec![
+                    Violation::missing("/a"),
+                    wrong("").expected("a list of at most 1: a"),
+                ],
+                Some("The input must be a list of at most 1: a. Add a, then call again"),
+            ),
         ] {
             assert_eq!(corrected(violations).as_deref(), expected);
         }

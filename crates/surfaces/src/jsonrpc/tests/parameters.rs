@@ -12,7 +12,7 @@ async fn params_by_position_get_the_declared_names() {
     for (params, expected) in [
         (json!([42, "x"]), json!([["/subtrahend", "type"]])),
         (json!([42]), json!([["/subtrahend", "missing"]])),
-        (json!([1, 2, 3, 4]), json!([["/2", null], ["/3", null]])),
+        (json!([1, 2, 3, 4]), json!([["", null]])),
     ] {
         let answer = gateway.call("math/subtract", params.clone()).await;
         let errors = answer["error"]["data"]["errors"].as_array().unwrap().iter();
